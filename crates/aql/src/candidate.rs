@@ -1,0 +1,89 @@
+//! RFC 0020 A.2: a candidate: a record, its cost, and what is known of its quality.
+
+use crate::budget::{Amount, Money};
+use crate::category::Category;
+use crate::quality::Signals;
+use crate::read::Place;
+use crate::refusal::{Code, Refusal};
+use json::{Document, Kind, Node};
+
+/// Something that may answer an intent; not judged yet.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// What it is called.
+    pub id: String,
+    document: Document,
+    /// Whether the record is the document itself or its member `record`.
+    wrapped: bool,
+    costs: Option<Vec<Money>>,
+    quality: Signals,
+}
+
+/// The members of a line that brings a record together with what is known of it.
+const WRAPPER: [&str; 4] = ["id", "record", "cost", "quality"];
+
+impl Candidate {
+    /// Reads a bare record, or a record with its id, cost and quality beside it; `number` counts lines from 1.
+    pub fn read(document: Document, number: usize) -> Result<Self, Refusal> {
+        let root = Place::root(document.root());
+        let record = root.node.get("record").filter(|record| record.is_object());
+        let wrapped = record.is_some() && root.closed(&WRAPPER).is_ok();
+        if root.node.kind() != Kind::Object {
+            return root.refuse(Code::WrongType, "a record is an object");
+        }
+        let (mut id, mut costs, mut quality) = (None, None, Signals::default());
+        if wrapped {
+            id = root.member("id").map(|id| id.string().map(str::to_owned)).transpose()?;
+            costs = root.member("cost").map(|cost| read_costs(&cost));
+            quality = root.member("quality").map_or_else(|| Ok(Signals::default()), |given| Signals::read(&given))?;
+        }
+        let record = record.filter(|_| wrapped).unwrap_or(root.node);
+        let id = id.or_else(|| own_id(record)).unwrap_or_else(|| format!("line-{number}"));
+        let quality = quality.or_declared_latency(record);
+        Ok(Self { id, wrapped, costs, quality, document })
+    }
+
+    /// A record of which everything is known already.
+    pub fn new(id: String, document: Document, costs: Option<Vec<Money>>, quality: Signals) -> Self {
+        let quality = quality.or_declared_latency(document.root());
+        Self { id, document, wrapped: false, costs, quality }
+    }
+
+    /// The record as a document of its own root, with its enclosing document where it has one.
+    pub fn record(&self) -> Node<'_> {
+        let root = self.document.root();
+        if self.wrapped { root.get("record").unwrap_or(root) } else { root }
+    }
+
+    /// The cost in a currency: as given beside the record, else as the record declares it for the category.
+    pub fn cost(&self, category: Category, currency: &str) -> Option<Amount> {
+        match &self.costs {
+            Some(costs) => costs.iter().find(|money| money.currency == currency).map(|money| money.amount),
+            None => category.cost(self.record(), currency),
+        }
+    }
+
+    /// What is known of its quality.
+    pub fn quality(&self) -> &Signals {
+        &self.quality
+    }
+}
+
+/// What cannot be read as a price is no price; the decision record then says that the cost is undefined.
+fn read_costs(place: &Place<'_>) -> Vec<Money> {
+    let prices = place.elements().unwrap_or_else(|_| vec![place.clone()]);
+    prices.iter().filter_map(|price| Money::read(price).ok()).collect()
+}
+
+/// What a record calls itself.
+fn own_id(record: Node<'_>) -> Option<String> {
+    let tool = record.get("tool");
+    let named = [
+        tool.and_then(|tool| tool.get("did")),
+        record.get("offer_id"),
+        record.get("id"),
+        tool.and_then(|tool| tool.get("id")),
+        record.get("action_id"),
+    ];
+    named.into_iter().flatten().find_map(Node::as_str).map(str::to_owned)
+}

@@ -1,0 +1,138 @@
+//! RFC 0020 §3.7: the AQL decision record, one for every candidate that was looked at.
+//!
+//! It names every leaf in reading order with its raw truth. A value of the candidate is shown only when the
+//! projection shows it anyway (`docs/decisions`).
+
+use crate::candidate::Candidate;
+use crate::constraint::Leaf;
+use crate::evaluate::{EvaluationError, Meter};
+use crate::instant::Instant;
+use crate::intent::Intent;
+use crate::limits::Fuel;
+use crate::projection::Projected;
+use crate::resolve::{Judgement, RANKING_ID, RANKING_VERSION, Ranking};
+use json::{Node, Writer};
+
+/// What a decision record is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision<'a> {
+    /// The name of the record.
+    pub decision_id: &'a str,
+    /// When it was made.
+    pub evaluated_at: Instant,
+    /// For which intent.
+    pub intent: &'a Intent,
+    /// About whom.
+    pub candidate: &'a Candidate,
+    /// How it went.
+    pub judgement: &'a Judgement,
+    /// The score and place, when there is one.
+    pub ranking: Option<(&'a Ranking, usize)>,
+}
+
+impl Decision<'_> {
+    /// Writes the record in canonical form.
+    pub fn write(&self, writer: &mut Writer) -> Result<(), EvaluationError> {
+        writer.object();
+        writer.name("constraint_evaluations");
+        self.write_evaluations(writer)?;
+        writer.name("decision_id");
+        writer.string(self.decision_id);
+        writer.name("evaluated_at");
+        writer.string(&self.evaluated_at.to_string());
+        writer.name("explanation");
+        writer.string(&self.judgement.explanation);
+        writer.name("outcome");
+        writer.string(self.judgement.outcome.name());
+        if let Some((ranking, rank)) = self.ranking {
+            writer.name("ranking_function");
+            write_ranking(ranking, rank, writer);
+        }
+        writer.end_object();
+        Ok(())
+    }
+
+    fn write_evaluations(&self, writer: &mut Writer) -> Result<(), EvaluationError> {
+        let record = self.candidate.record();
+        let shown = self.intent.projection.apply_partly(record, &mut 0);
+        writer.array();
+        for (leaf, &passed) in self.intent.constraints.leaves().iter().zip(&self.judgement.leaves) {
+            leaf.write(passed, record, &shown, writer)?;
+        }
+        writer.end_array();
+        Ok(())
+    }
+}
+
+impl Leaf {
+    fn write(
+        &self,
+        passed: bool,
+        record: Node<'_>,
+        shown: &Projected<'_>,
+        writer: &mut Writer,
+    ) -> Result<(), EvaluationError> {
+        let witness = self.witness(record, &mut Meter::new(Fuel::OWN))?;
+        writer.object();
+        if let Some(value) = witness.filter(|value| shown.shows(*value)) {
+            writer.name("candidate_value");
+            writer.node(value);
+        }
+        writer.name("operator");
+        writer.string(self.operator.name());
+        writer.name("passed");
+        writer.bool(passed);
+        writer.name("path");
+        writer.string(self.path.text());
+        if !passed || self.negated {
+            writer.name("reason");
+            writer.string(reason(passed, witness.is_some(), self.negated));
+        }
+        writer.name("value");
+        writer.value(&self.value);
+        writer.end_object();
+        Ok(())
+    }
+}
+
+/// A closed list of reasons: free text could carry what the projection hides.
+fn reason(passed: bool, reached: bool, negated: bool) -> &'static str {
+    match (passed, reached, negated) {
+        (true, _, false) => "satisfied",
+        (true, _, true) => "negated: satisfied",
+        (false, false, false) => "nothing at this path",
+        (false, false, true) => "negated: nothing at this path",
+        (false, true, false) => "no value satisfies",
+        (false, true, true) => "negated: no value satisfies",
+    }
+}
+
+fn write_ranking(ranking: &Ranking, rank: usize, writer: &mut Writer) {
+    writer.object();
+    writer.name("function_id");
+    writer.string(RANKING_ID);
+    writer.name("function_version");
+    writer.string(RANKING_VERSION);
+    writer.name("inputs");
+    writer.array();
+    for input in &ranking.contributions {
+        writer.object();
+        writer.name("contribution");
+        writer.number(input.contribution);
+        writer.name("name");
+        writer.string(input.name);
+        writer.name("value");
+        writer.number(input.value);
+        writer.name("weight");
+        writer.number(input.weight);
+        writer.end_object();
+    }
+    writer.end_array();
+    if rank > 0 {
+        writer.name("rank");
+        writer.number(rank as f64);
+    }
+    writer.name("score");
+    writer.number(ranking.score);
+    writer.end_object();
+}

@@ -1,0 +1,64 @@
+//! RFC 0020: the Agent Query Language, as a pure library.
+//!
+//! A closed language that means one thing. The crate `reference` says the same slowly and literally, and the two are
+//! compared on millions of random questions.
+//!
+//! | Section | Room |
+//! |---|---|
+//! | §3.1 intent document | `intent` |
+//! | §3.2 constraint algebra, A.1 | `path`, `operator`, `pattern`, `constraint`, `evaluate` |
+//! | §3.3 projection | `projection` |
+//! | §3.4 budget | `budget` |
+//! | §3.5 quality floor | `quality` |
+//! | §3.6 categories | `category` |
+//! | §3.7 wire format | `decision`, `response` |
+//! | A.2, A.3 | `candidate`, `resolve` |
+//! | A.7 | `limits` |
+//! | B.1 | `payment` |
+//!
+//! INVARIANT: no IO, clock, randomness, `async` or logging; time is an argument.
+
+mod budget;
+mod candidate;
+mod category;
+mod constraint;
+mod decimal;
+mod decision;
+mod evaluate;
+mod instant;
+mod intent;
+mod limits;
+mod lint;
+mod operator;
+mod path;
+mod pattern;
+mod payment;
+mod projection;
+mod quality;
+mod read;
+mod refusal;
+mod resolve;
+mod response;
+
+pub use budget::{AMOUNT_DIGITS_MAX, Allocation, Amount, Budget, Fraction, Money};
+pub use candidate::Candidate;
+pub use category::Category;
+pub use constraint::{Constraints, Leaf, Tree};
+pub use decision::Decision;
+pub use evaluate::{EvaluationError, Evaluator, Meter};
+pub use instant::Instant;
+pub use intent::{Intent, ResolutionPolicy, Validity};
+pub use limits::{Fuel, Limits};
+pub use lint::{Finding, lint};
+pub use operator::{Bound, Comparison, List, Literal, Operator, Predicate, order};
+pub use path::{Path, Segment};
+pub use pattern::{OutOfSteps, Pattern};
+pub use payment::PaymentConstraints;
+pub use projection::{Projected, Projection};
+pub use quality::{Level, Signals};
+pub use refusal::{Code, Refusal};
+pub use resolve::{
+    Contribution, Judgement, Match, Outcome, OverBudget, RANKING_ID, RANKING_VERSION, Ranking, Rejection, Resolution,
+    Share, judge, resolve,
+};
+pub use response::Responder;

@@ -1,0 +1,175 @@
+//! RFC 0020 A.3 R3, R4: one candidate, checked in the order of the text.
+
+use super::OverBudget;
+use crate::budget::Amount;
+use crate::candidate::Candidate;
+use crate::constraint::Tree;
+use crate::evaluate::{EvaluationError, Evaluator};
+use crate::intent::Intent;
+use json::Writer;
+
+/// What became of a candidate; the names are those of the decision record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// In the answer.
+    Accept,
+    /// Not in the answer.
+    Reject,
+    /// Satisfies everything but the budget.
+    OverBudget,
+    /// Not good enough.
+    BelowQualityFloor,
+}
+
+impl Outcome {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Reject => "reject",
+            Self::OverBudget => "over_budget",
+            Self::BelowQualityFloor => "below_quality_floor",
+        }
+    }
+}
+
+/// How a candidate fared and why.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Whether it costs more than the budget.
+    pub over_budget: bool,
+    /// The truth of each leaf, in reading order.
+    pub leaves: Vec<bool>,
+    /// The numbers of the leaves that made the tree fail.
+    pub failing: Vec<usize>,
+    /// Its cost in the budget's currency, where it has one.
+    pub cost: Option<Amount>,
+    /// Why, in words.
+    pub explanation: String,
+    /// What it shows, in canonical form; only for a match.
+    pub payload: Option<Vec<u8>>,
+}
+
+impl Judgement {
+    pub(super) fn is_match(&self, over_budget: OverBudget) -> bool {
+        match self.outcome {
+            Outcome::Accept => true,
+            Outcome::OverBudget => over_budget == OverBudget::Flag,
+            Outcome::Reject | Outcome::BelowQualityFloor => false,
+        }
+    }
+}
+
+pub(super) fn judge(
+    intent: &Intent,
+    candidate: &Candidate,
+    over_budget: OverBudget,
+    evaluator: &mut Evaluator,
+) -> Result<Judgement, EvaluationError> {
+    let record = candidate.record();
+    let holds = evaluator.evaluate(&intent.constraints, record)?;
+    let currency = intent.budget.as_ref().map(|budget| budget.ceiling.currency.as_str());
+    let mut judgement = Judgement {
+        outcome: Outcome::Reject,
+        over_budget: false,
+        leaves: evaluator.leaves.clone(),
+        failing: Vec::new(),
+        cost: currency.and_then(|currency| candidate.cost(intent.category, currency)),
+        explanation: String::new(),
+        payload: None,
+    };
+    if !holds {
+        culprits(intent.constraints.tree(), &judgement.leaves, true, &mut judgement.failing);
+        judgement.explanation = failed_constraints(intent, &judgement);
+        return Ok(judgement);
+    }
+    let cost = cost(intent, &judgement);
+    let unmet = intent.quality_floor.unmet(candidate.quality());
+    if !unmet.is_empty() {
+        judgement.outcome = Outcome::BelowQualityFloor;
+        let mut reasons = vec![format!("quality: {}", unmet.join("; "))];
+        reasons.extend(cost.trouble());
+        judgement.explanation = reasons.join(" | ");
+        return Ok(judgement);
+    }
+    if let Cost::Undefined(reason) = cost {
+        judgement.explanation = reason;
+        return Ok(judgement);
+    }
+    match intent.projection.apply(record, &mut evaluator.meter.visits) {
+        Err(pointers) => {
+            judgement.explanation = format!("projection_failure: {}", pointers.join(", "));
+            return Ok(judgement);
+        }
+        Ok(projected) => {
+            let mut writer = Writer::default();
+            projected.write(&mut writer);
+            judgement.payload = Some(writer.finish());
+        }
+    }
+    judgement.over_budget = matches!(cost, Cost::Over(_));
+    judgement.outcome = if judgement.over_budget { Outcome::OverBudget } else { Outcome::Accept };
+    judgement.explanation = match &cost {
+        Cost::Over(reason) => reason.clone(),
+        Cost::Fits(reason) => format!("accepted: every constraint holds{reason}"),
+        Cost::Undefined(_) => String::new(),
+    };
+    if judgement.over_budget && over_budget == OverBudget::Reject {
+        judgement.payload = None;
+    }
+    Ok(judgement)
+}
+
+/// How a candidate's cost stands to the budget.
+enum Cost {
+    Fits(String),
+    Over(String),
+    Undefined(String),
+}
+
+impl Cost {
+    fn trouble(&self) -> Option<String> {
+        match self {
+            Self::Fits(_) => None,
+            Self::Over(reason) | Self::Undefined(reason) => Some(reason.clone()),
+        }
+    }
+}
+
+fn cost(intent: &Intent, judgement: &Judgement) -> Cost {
+    let Some(budget) = &intent.budget else { return Cost::Fits(String::new()) };
+    let ceiling = &budget.ceiling;
+    match judgement.cost {
+        None => Cost::Undefined(format!("cost_undefined: no price in {} is declared", ceiling.currency)),
+        Some(cost) if cost > ceiling.amount => Cost::Over(format!("over_budget: costs {cost} of {ceiling}")),
+        Some(cost) => Cost::Fits(format!("; costs {cost} of {ceiling}")),
+    }
+}
+
+/// Collects the leaves by which a subtree is not what it should be.
+fn culprits(tree: &Tree, leaves: &[bool], wanted: bool, found: &mut Vec<usize>) {
+    if holds(tree, leaves) == wanted {
+        return;
+    }
+    match tree {
+        Tree::AllOf(parts) | Tree::AnyOf(parts) => parts.iter().for_each(|part| culprits(part, leaves, wanted, found)),
+        Tree::Not(inner) => culprits(inner, leaves, !wanted, found),
+        Tree::Leaf(number) => found.push(*number),
+    }
+}
+
+fn holds(tree: &Tree, leaves: &[bool]) -> bool {
+    crate::evaluate::holds(tree, leaves)
+}
+
+fn failed_constraints(intent: &Intent, judgement: &Judgement) -> String {
+    let name = |number: &usize| {
+        let leaf = intent.constraints.leaves().get(*number)?;
+        let not = if leaf.negated { "not " } else { "" };
+        Some(format!("{not}{} {}", leaf.path.text(), leaf.operator.name()))
+    };
+    let names: Vec<String> = judgement.failing.iter().filter_map(name).collect();
+    format!("constraints: {}", names.join(", "))
+}

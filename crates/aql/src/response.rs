@@ -1,0 +1,115 @@
+//! RFC 0020 §3.7: the IntentResponse, written once, in canonical form.
+//!
+//! The bytes written here, without the signature, are the bytes that are signed; the signature is put into them and
+//! they are sent. Nothing is serialised twice.
+
+use crate::candidate::Candidate;
+use crate::decision::Decision;
+use crate::evaluate::EvaluationError;
+use crate::instant::Instant;
+use crate::intent::Intent;
+use crate::resolve::{Judgement, Match, Ranking, Resolution};
+use json::Writer;
+
+/// Who answers, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Responder<'a> {
+    /// The name of the response, `urn:oap:intent-response:…`.
+    pub response_id: &'a str,
+    /// The DID whose key signs.
+    pub resolver_did: &'a str,
+    /// When the candidates were judged.
+    pub evaluated_at: Instant,
+    /// How many rejected candidates are named.
+    pub rejected_max: usize,
+}
+
+impl Responder<'_> {
+    /// Writes the response body in canonical form, with the text of the signature member in its place.
+    ///
+    /// `signature` is `None` for the bytes to be signed.
+    pub fn write(
+        &self,
+        intent: &Intent,
+        resolution: &Resolution<'_>,
+        signature: Option<&json::Value>,
+    ) -> Result<Vec<u8>, EvaluationError> {
+        let mut writer = Writer::default();
+        writer.object();
+        writer.name("candidates");
+        writer.array();
+        for (position, found) in resolution.matches.iter().enumerate() {
+            self.write_match(intent, found, position, &mut writer)?;
+        }
+        writer.end_array();
+        writer.name("evaluated_at");
+        writer.string(&self.evaluated_at.to_string());
+        writer.name("intent_id");
+        writer.string(&intent.intent_id);
+        if !resolution.rejections.is_empty() {
+            writer.name("rejected");
+            writer.array();
+            for (position, rejection) in resolution.rejections.iter().take(self.rejected_max).enumerate() {
+                let id = format!("{}#rejected-{}", self.response_id, position + 1);
+                writer.object();
+                writer.name("candidate_id");
+                writer.string(&rejection.candidate.id);
+                writer.name("decision_record");
+                self.decision(intent, rejection.candidate, &rejection.judgement, None, &id).write(&mut writer)?;
+                writer.end_object();
+            }
+            writer.end_array();
+        }
+        writer.name("resolver_did");
+        writer.string(self.resolver_did);
+        writer.name("resolver_role");
+        writer.string("provider");
+        writer.name("response_id");
+        writer.string(self.response_id);
+        if let Some(signature) = signature {
+            writer.name("signature");
+            writer.value(signature);
+        }
+        writer.end_object();
+        Ok(writer.finish())
+    }
+
+    fn write_match(
+        &self,
+        intent: &Intent,
+        found: &Match<'_>,
+        position: usize,
+        writer: &mut Writer,
+    ) -> Result<(), EvaluationError> {
+        let id = format!("{}#candidate-{}", self.response_id, position + 1);
+        writer.object();
+        writer.name("candidate_id");
+        writer.string(&found.candidate.id);
+        writer.name("decision_record");
+        let ranking = Some((&found.ranking, found.rank));
+        self.decision(intent, found.candidate, &found.judgement, ranking, &id).write(writer)?;
+        if found.judgement.over_budget {
+            writer.name("over_budget");
+            writer.bool(true);
+        }
+        writer.name("payload");
+        writer.canonical(found.judgement.payload.as_deref().unwrap_or(b"{}"));
+        writer.name("rank");
+        writer.number(found.rank as f64);
+        writer.name("score");
+        writer.number(found.ranking.score);
+        writer.end_object();
+        Ok(())
+    }
+
+    fn decision<'b>(
+        &self,
+        intent: &'b Intent,
+        candidate: &'b Candidate,
+        judgement: &'b Judgement,
+        ranking: Option<(&'b Ranking, usize)>,
+        decision_id: &'b str,
+    ) -> Decision<'b> {
+        Decision { decision_id, evaluated_at: self.evaluated_at, intent, candidate, judgement, ranking }
+    }
+}

@@ -1,0 +1,67 @@
+//! Runs the corpus against `aql` and `reference`: `cargo xtask conformance`.
+
+use clap::Parser;
+use conformance::{Corpus, Fast, Implementation, Report, Twin, run};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Runs the conformance corpus.
+#[derive(Parser)]
+struct Arguments {
+    /// The folder of the corpus.
+    #[arg(long, default_value = "conformance/aql")]
+    corpus: PathBuf,
+    /// Only cases whose id contains this.
+    #[arg(long)]
+    only: Option<String>,
+    /// Print the report as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let mut corpus = Corpus::read(&arguments.corpus)?;
+    if let Some(only) = &arguments.only {
+        corpus.themes.iter_mut().for_each(|(_, cases)| cases.retain(|case| case.id.contains(only)));
+        corpus.expected_failures.clear();
+    }
+    let implementations: [&dyn Implementation; 2] = [&Fast, &Twin];
+    let report = run(&corpus, &implementations);
+    if arguments.json { print_json(&report) } else { print_table(&report) }
+    Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print_table(report: &Report<'_>) {
+    let mut counts: BTreeMap<(&str, &str), (usize, usize)> = BTreeMap::new();
+    for verdict in &report.verdicts {
+        let entry = counts.entry((verdict.implementation.as_str(), verdict.theme)).or_default();
+        entry.0 += usize::from(verdict.passed);
+        entry.1 += 1;
+    }
+    for ((implementation, theme), (passed, all)) in &counts {
+        println!("{implementation:<10} {theme:<24} {passed:>4} of {all}");
+    }
+    for verdict in report.surprises() {
+        let what = if verdict.passed { "passes, but is listed as failing" } else { "fails" };
+        println!("\n{} {}: {what}\n  {}", verdict.implementation, verdict.case.id, verdict.case.why);
+        println!("  expected {}", verdict.case.expect);
+        println!("  answered {}", verdict.answer.as_ref().map(ToString::to_string).unwrap_or_default());
+    }
+    for entry in &report.stale {
+        println!("\nexpected-failures.toml lists `{entry}`, which is no case");
+    }
+    let passed = report.verdicts.iter().filter(|verdict| verdict.passed).count();
+    println!("\nconformance: {passed} passed, {} failed", report.verdicts.len() - passed);
+}
+
+fn print_json(report: &Report<'_>) {
+    let verdicts = report.verdicts.iter().map(|verdict| {
+        serde_json::json!({
+            "implementation": verdict.implementation, "theme": verdict.theme, "case": verdict.case.id,
+            "requirement": verdict.case.requirement, "passed": verdict.passed, "expected_to_fail": verdict.expected_to_fail,
+        })
+    });
+    println!("{}", serde_json::json!({"green": report.is_green(), "verdicts": verdicts.collect::<Vec<_>>()}));
+}

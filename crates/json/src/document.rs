@@ -1,0 +1,436 @@
+//! A parsed document: flat, immutable, its objects in RFC 8785 key order.
+//!
+//! All values of a container lie side by side, keys are found by a 32-bit hash before any text is compared, and
+//! nothing is allocated per value. Evaluation over many documents is bound by memory, so this shape is what makes
+//! it fast.
+//!
+//! INVARIANT: only [`Document::parse`] makes one, so every document was read strictly and within limits.
+
+use crate::parse::{Limits, ParseError, parse};
+use crate::pointer::index;
+use serde_json::Value;
+
+/// A parsed, immutable JSON document.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The outermost value is the last slot: children are complete before their container.
+    pub(crate) slots: Box<[Slot]>,
+    pub(crate) hashes: Box<[u32]>,
+    pub(crate) names: Box<[Span]>,
+    pub(crate) text: Box<str>,
+}
+
+/// The document `null`.
+impl Default for Document {
+    fn default() -> Self {
+        Self { slots: [Slot::Null].into(), hashes: [].into(), names: [].into(), text: "".into() }
+    }
+}
+
+/// One value; containers name the run of slots that holds their children.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Slot {
+    Null,
+    Bool(bool),
+    Number(f64),
+    String(Span),
+    Array { first: u32, len: u32 },
+    Object { first: u32, names: u32, len: u32 },
+}
+
+/// A run of bytes in the document's text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+/// A member name with its hash, made once and looked up many times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    hash: u32,
+    name: Box<str>,
+}
+
+impl Key {
+    /// Prepares a decoded member name for look-ups.
+    pub fn new(name: &str) -> Self {
+        Self { hash: hash(name.as_bytes()), name: name.into() }
+    }
+
+    /// The member name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// FNV-1a; a collision costs one text comparison and an object is scanned linearly anyway, so nobody gains by one.
+pub(crate) fn hash(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |state, &byte| (state ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+impl Document {
+    /// Reads bytes strictly and within `limits`.
+    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, ParseError> {
+        parse(bytes, limits)
+    }
+
+    /// The document of a value we built ourselves; it is written and read back, so our own words obey the same rules.
+    pub fn of(value: &Value) -> Result<Self, ParseError> {
+        parse(value.to_string().as_bytes(), &Limits::OURS)
+    }
+
+    /// The outermost value.
+    pub fn root(&self) -> Node<'_> {
+        Node { document: self, position: self.slots.len().saturating_sub(1) as u32 }
+    }
+
+    /// How many values the document holds, itself included.
+    pub fn nodes(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn text(&self, span: Span) -> &str {
+        let start = span.start as usize;
+        self.text.get(start..start + span.len as usize).unwrap_or_default()
+    }
+}
+
+/// What kind of JSON value a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// a number
+    Number,
+    /// a string
+    String,
+    /// an array
+    Array,
+    /// an object
+    Object,
+}
+
+impl Kind {
+    /// The word people use for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool => "a boolean",
+            Self::Number => "a number",
+            Self::String => "a string",
+            Self::Array => "an array",
+            Self::Object => "an object",
+        }
+    }
+}
+
+/// A value inside a document.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a> {
+    document: &'a Document,
+    position: u32,
+}
+
+impl<'a> Node<'a> {
+    /// What kind of value this is.
+    pub fn kind(self) -> Kind {
+        match self.slot() {
+            Slot::Null => Kind::Null,
+            Slot::Bool(_) => Kind::Bool,
+            Slot::Number(_) => Kind::Number,
+            Slot::String(_) => Kind::String,
+            Slot::Array { .. } => Kind::Array,
+            Slot::Object { .. } => Kind::Object,
+        }
+    }
+
+    /// The text, if this is a string.
+    pub fn as_str(self) -> Option<&'a str> {
+        match self.slot() {
+            Slot::String(span) => Some(self.document.text(span)),
+            _ => None,
+        }
+    }
+
+    /// The number, if this is one.
+    pub fn as_f64(self) -> Option<f64> {
+        match self.slot() {
+            Slot::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The number as an integer, if it is one without a fraction and not negative.
+    pub fn as_u64(self) -> Option<u64> {
+        match self.slot() {
+            // The parser keeps numbers within ±(2^53 − 1), so the cast is exact.
+            Slot::Number(number) if number.fract() == 0.0 && number >= 0.0 => Some(number as u64),
+            _ => None,
+        }
+    }
+
+    /// The truth value, if this is one.
+    pub fn as_bool(self) -> Option<bool> {
+        match self.slot() {
+            Slot::Bool(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(self) -> bool {
+        matches!(self.slot(), Slot::Null)
+    }
+
+    /// Whether this is an object.
+    pub fn is_object(self) -> bool {
+        matches!(self.slot(), Slot::Object { .. })
+    }
+
+    /// How many elements or members a container has; zero for scalars.
+    pub fn len(self) -> usize {
+        match self.slot() {
+            Slot::Array { len, .. } | Slot::Object { len, .. } => len as usize,
+            _ => 0,
+        }
+    }
+
+    /// Whether there is nothing inside.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The member of an object.
+    pub fn get(self, name: &str) -> Option<Self> {
+        self.find(hash(name.as_bytes()), name)
+    }
+
+    /// The member of an object, by a prepared key.
+    pub fn get_key(self, key: &Key) -> Option<Self> {
+        self.find(key.hash, &key.name)
+    }
+
+    fn find(self, hash: u32, name: &str) -> Option<Self> {
+        let Slot::Object { first, names, len } = self.slot() else { return None };
+        let (names, len) = (names as usize, len as usize);
+        let hashes = self.document.hashes.get(names..names + len)?;
+        let mut from = 0;
+        // A second round happens only when two names share a hash.
+        while let Some(found) = hashes.get(from..)?.iter().position(|&candidate| candidate == hash) {
+            let position = from + found;
+            if self.document.text(*self.document.names.get(names + position)?) == name {
+                return Some(self.sibling(first, position));
+            }
+            from = position + 1;
+        }
+        None
+    }
+
+    /// The element of an array.
+    pub fn at(self, position: usize) -> Option<Self> {
+        match self.slot() {
+            Slot::Array { first, len } if position < len as usize => Some(self.sibling(first, position)),
+            _ => None,
+        }
+    }
+
+    /// One RFC 6901 step: a member by name, or an element by an index without leading zeros.
+    pub fn step(self, segment: &str) -> Option<Self> {
+        match self.slot() {
+            Slot::Object { .. } => self.get(segment),
+            Slot::Array { .. } => self.at(index(segment)?),
+            _ => None,
+        }
+    }
+
+    /// The elements of an array, in order; nothing for other values.
+    pub fn elements(self) -> Elements<'a> {
+        let (first, len) = match self.slot() {
+            Slot::Array { first, len } => (first, len),
+            _ => (0, 0),
+        };
+        Elements { document: self.document, positions: first..first + len }
+    }
+
+    /// The members of an object, in RFC 8785 key order; nothing for other values.
+    pub fn members(self) -> Members<'a> {
+        let (first, names, len) = match self.slot() {
+            Slot::Object { first, names, len } => (first, names as usize, len),
+            _ => (0, 0, 0),
+        };
+        let names = self.document.names.get(names..names + len as usize).unwrap_or_default();
+        Members { values: Elements { document: self.document, positions: first..first + len }, names: names.iter() }
+    }
+
+    /// The values directly inside a container, in document order.
+    pub fn children(self) -> Elements<'a> {
+        let (first, len) = match self.slot() {
+            Slot::Array { first, len } | Slot::Object { first, len, .. } => (first, len),
+            _ => (0, 0),
+        };
+        Elements { document: self.document, positions: first..first + len }
+    }
+
+    /// Which value of its document this is, below [`Document::nodes`]; a set of nodes is a set of these.
+    pub fn position(self) -> usize {
+        self.position as usize
+    }
+
+    /// The value as a tree for building other documents.
+    pub fn to_value(self) -> Value {
+        match self.slot() {
+            Slot::Null => Value::Null,
+            Slot::Bool(value) => Value::Bool(value),
+            Slot::Number(number) => number_value(number),
+            Slot::String(span) => Value::String(self.document.text(span).to_owned()),
+            Slot::Array { .. } => Value::Array(self.elements().map(Node::to_value).collect()),
+            Slot::Object { .. } => {
+                Value::Object(self.members().map(|(name, node)| (name.to_owned(), node.to_value())).collect())
+            }
+        }
+    }
+
+    /// This value as a document of its own.
+    pub fn to_document(self) -> Document {
+        // What was read strictly once is canonical JSON, so reading it again cannot fail.
+        parse(&crate::canonical(self), &Limits::OURS).unwrap_or_default()
+    }
+
+    pub(crate) fn slot(self) -> Slot {
+        self.document.slots.get(self.position as usize).copied().unwrap_or(Slot::Null)
+    }
+
+    fn sibling(self, first: u32, offset: usize) -> Self {
+        Self { document: self.document, position: first + offset as u32 }
+    }
+}
+
+/// Structural equality (RFC 0020 A.1 `eq`): member order is no difference, `1` is `1.0`, nothing is cast.
+impl PartialEq for Node<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.slot(), other.slot()) {
+            (Slot::Null, Slot::Null) => true,
+            (Slot::Bool(left), Slot::Bool(right)) => left == right,
+            (Slot::Number(left), Slot::Number(right)) => left == right,
+            (Slot::String(left), Slot::String(right)) => self.document.text(left) == other.document.text(right),
+            (Slot::Array { len: left, .. }, Slot::Array { len: right, .. }) => {
+                left == right && self.elements().eq(other.elements())
+            }
+            // Members stand in one order in every document, so equal objects are equal member by member.
+            (Slot::Object { len: left, .. }, Slot::Object { len: right, .. }) => {
+                left == right && self.members().eq(other.members())
+            }
+            _ => false,
+        }
+    }
+}
+
+fn number_value(number: f64) -> Value {
+    // An integer is written as one, so that `1.0` and `1` build the same value.
+    if number.fract() == 0.0 { Value::from(number as i64) } else { Value::from(number) }
+}
+
+/// The values inside a container.
+#[derive(Clone, Debug)]
+pub struct Elements<'a> {
+    document: &'a Document,
+    positions: std::ops::Range<u32>,
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Node<'a>;
+
+    fn next(&mut self) -> Option<Node<'a>> {
+        self.positions.next().map(|position| Node { document: self.document, position })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.positions.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Elements<'_> {}
+
+/// The members of an object.
+#[derive(Clone, Debug)]
+pub struct Members<'a> {
+    values: Elements<'a>,
+    names: std::slice::Iter<'a, Span>,
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a str, Node<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (value, &name) = (self.values.next()?, self.names.next()?);
+        Some((value.document.text(name), value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.values.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Members<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn document(value: Value) -> Document {
+        Document::of(&value).unwrap()
+    }
+
+    #[test]
+    fn a_slot_is_two_words() {
+        assert_eq!(std::mem::size_of::<Slot>(), 16);
+    }
+
+    #[test]
+    fn members_are_found_by_name_and_listed_in_key_order() {
+        let document = document(json!({"b": 1, "a": {"x": [true, null]}, "\u{1f600}": 2, "\u{e000}": 3}));
+        let root = document.root();
+        assert_eq!(root.get("b").unwrap().as_f64(), Some(1.0));
+        assert_eq!(root.get_key(&Key::new("a")).unwrap().get("x").unwrap().at(0).unwrap().as_bool(), Some(true));
+        assert!(root.get("c").is_none());
+        assert_eq!(root.members().map(|(name, _)| name).collect::<Vec<_>>(), ["a", "b", "\u{1f600}", "\u{e000}"]);
+    }
+
+    #[test]
+    fn names_that_share_a_hash_are_told_apart() {
+        // Found by search: these two names have the same FNV-1a hash.
+        let (left, right) = ("costarring", "liquid");
+        assert_eq!(hash(left.as_bytes()), hash(right.as_bytes()));
+        let document = document(json!({"costarring": 1, "liquid": 2}));
+        assert_eq!(document.root().get(left).unwrap().as_f64(), Some(1.0));
+        assert_eq!(document.root().get(right).unwrap().as_f64(), Some(2.0));
+    }
+
+    #[test]
+    fn equality_is_structural() {
+        let same = [(json!({"a": 1, "b": [1, {}]}), json!({"b": [1.0, {}], "a": 1.0})), (json!(-0.0), json!(0))];
+        for (left, right) in same {
+            assert!(document(left).root() == document(right).root());
+        }
+        let different = [
+            (json!("1"), json!(1)),
+            (json!([1, 2]), json!([2, 1])),
+            (json!({"a": 1}), json!({"a": 1, "b": 1})),
+            (json!(null), json!(false)),
+            (json!([]), json!({})),
+        ];
+        for (left, right) in different {
+            assert!(document(left).root() != document(right).root());
+        }
+    }
+
+    #[test]
+    fn a_value_survives_the_way_there_and_back() {
+        let value = json!({"a": [1, 2.5, "x", null, true], "b": {}});
+        assert_eq!(document(value.clone()).root().to_value(), value);
+    }
+}

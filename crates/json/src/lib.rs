@@ -1,0 +1,19 @@
+//! Documents: bounded strict parsing, places, canonical bytes.
+//!
+//! Why not plain `serde_json`: a signature covers one reading of a document, so input that two parsers could read
+//! differently (duplicate keys, integers beyond 2^53, lone surrogates) is refused before anything else looks at it;
+//! every refusal names its place; and a parsed [`Document`] is flat, so that a question touches few cache lines.
+//! `serde_json` stays the tool for *building* documents ([`Value`] is its value).
+//!
+//! INVARIANT: no IO, clock, randomness or logging in this crate.
+
+mod canonical;
+mod document;
+mod parse;
+mod pointer;
+
+pub use canonical::{Writer, canonical, canonical_value, canonical_without, compare_keys};
+pub use document::{Document, Elements, Key, Kind, Members, Node};
+pub use parse::{Code, Exceeded, Limits, ParseError};
+pub use pointer::{InvalidPointer, Pointer};
+pub use serde_json::{Value, json};

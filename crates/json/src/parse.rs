@@ -1,0 +1,692 @@
+//! Bytes to [`Document`] within [`Limits`].
+//!
+//! One pass, no recursion, so that depth costs memory and never the stack. Whatever two readers could understand
+//! differently is refused: a signature must cover one reading only.
+//!
+//! INVARIANT: numbers are finite and within ±(2^53 − 1), object keys are distinct and in RFC 8785 order.
+
+use crate::document::{Document, Slot, Span, hash};
+use crate::{Pointer, compare_keys};
+
+/// Named bounds for one kind of input.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// What is bounded, as it stands in the limits table: `intent` or `document`.
+    pub subject: &'static str,
+    /// Bytes of input.
+    pub bytes: u32,
+    /// Nested containers; the outermost counts one.
+    pub depth: u32,
+    /// Values of any kind.
+    pub nodes: u32,
+    /// Members per object.
+    pub keys: u32,
+    /// Decoded bytes of a member name.
+    pub key_bytes: u32,
+    /// Decoded bytes of a string.
+    pub string_bytes: u32,
+}
+
+/// The longest number literal anybody needs: a double has 17 significant digits.
+const NUMBER_CHARS_MAX: usize = 32;
+
+/// The largest integer that IEEE doubles and RFC 8785 agree about.
+const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
+
+impl Limits {
+    /// For intents: a question is short, and strangers send it.
+    pub const INTENT: Self = Self {
+        subject: "intent",
+        bytes: 64 * 1024,
+        depth: 32,
+        nodes: 4_000,
+        keys: 1_024,
+        key_bytes: 256,
+        string_bytes: 8 * 1024,
+    };
+
+    /// For stored documents: manifests, offers, knowledge nodes, receipts.
+    pub const DOCUMENT: Self = Self {
+        subject: "document",
+        bytes: 256 * 1024,
+        depth: 64,
+        nodes: 20_000,
+        keys: 1_024,
+        key_bytes: 256,
+        string_bytes: 64 * 1024,
+    };
+
+    /// For documents we wrote ourselves: as strict, and roomy.
+    pub const OURS: Self = Self {
+        subject: "own document",
+        bytes: 64 * 1024 * 1024,
+        depth: 256,
+        nodes: 4_000_000,
+        keys: 100_000,
+        key_bytes: 64 * 1024,
+        string_bytes: 64 * 1024 * 1024,
+    };
+}
+
+/// Why bytes are not a document; stable names for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// Not RFC 8259 JSON.
+    Syntax,
+    /// More bytes than allowed.
+    TooLarge,
+    /// More nested containers than allowed.
+    TooDeep,
+    /// More values than allowed.
+    TooManyNodes,
+    /// More members in one object than allowed.
+    TooManyKeys,
+    /// A longer member name than allowed.
+    KeyTooLong,
+    /// A longer string than allowed.
+    StringTooLong,
+    /// Two members of one name.
+    DuplicateKey,
+    /// A number that doubles cannot hold faithfully.
+    NumberOutOfRange,
+    /// A longer number literal than allowed.
+    NumberTooLong,
+    /// Invalid UTF-8 or a lone surrogate.
+    InvalidUnicode,
+}
+
+impl Code {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Syntax => "json_syntax",
+            Self::TooLarge => "json_too_large",
+            Self::TooDeep => "json_too_deep",
+            Self::TooManyNodes => "json_too_many_nodes",
+            Self::TooManyKeys => "json_too_many_keys",
+            Self::KeyTooLong => "json_key_too_long",
+            Self::StringTooLong => "json_string_too_long",
+            Self::DuplicateKey => "json_duplicate_key",
+            Self::NumberOutOfRange => "number_out_of_range",
+            Self::NumberTooLong => "number_too_long",
+            Self::InvalidUnicode => "invalid_unicode",
+        }
+    }
+
+    fn meaning(self) -> &'static str {
+        match self {
+            Self::Syntax => "this is not RFC 8259 JSON",
+            Self::TooLarge => "too many bytes",
+            Self::TooDeep => "too many nested containers",
+            Self::TooManyNodes => "too many values",
+            Self::TooManyKeys => "too many members in one object",
+            Self::KeyTooLong => "the member name is too long",
+            Self::StringTooLong => "the string is too long",
+            Self::DuplicateKey => "two members have this name",
+            Self::NumberOutOfRange => "the number does not fit a double faithfully (at most 2^53 - 1, not vanishing)",
+            Self::NumberTooLong => "the number literal is too long",
+            Self::InvalidUnicode => "the text is not valid Unicode",
+        }
+    }
+}
+
+/// A limit that was passed, for the refusal that names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exceeded {
+    /// Its name in the limits table.
+    pub name: String,
+    /// What is allowed.
+    pub max: u64,
+    /// What came; at least this much where counting stopped early.
+    pub got: u64,
+}
+
+/// Why bytes are not a document, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} at `{at}` (byte {offset})", .code.meaning())]
+pub struct ParseError {
+    /// What is wrong.
+    pub code: Code,
+    /// The value that was being read.
+    pub at: Pointer,
+    /// The byte at which reading stopped.
+    pub offset: usize,
+    /// The limit that was passed, if one was.
+    pub limit: Option<Exceeded>,
+}
+
+pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Document, ParseError> {
+    if bytes.len() > limits.bytes as usize {
+        let limit = exceeded(limits, "bytes", limits.bytes, bytes.len());
+        return Err(ParseError { code: Code::TooLarge, at: Pointer::root(), offset: 0, limit: Some(limit) });
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Parser::new(text, limits).document(),
+        Err(error) => {
+            // Reading the valid part finds the value in which the bad bytes stand.
+            let valid = std::str::from_utf8(bytes.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default();
+            let at = Parser::new(valid, limits).document().err().map(|found| found.at).unwrap_or_default();
+            Err(ParseError { code: Code::InvalidUnicode, at, offset: error.valid_up_to(), limit: None })
+        }
+    }
+}
+
+fn exceeded(limits: &Limits, what: &str, max: u32, got: usize) -> Exceeded {
+    Exceeded { name: format!("{}.{what}", limits.subject), max: u64::from(max), got: got as u64 }
+}
+
+/// An open container: where its finished children begin.
+struct Frame {
+    object: bool,
+    values: usize,
+    names: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Name {
+    hash: u32,
+    span: Span,
+}
+
+struct Parser<'a> {
+    input: &'a str,
+    position: usize,
+    limits: &'a Limits,
+    frames: Vec<Frame>,
+    /// Finished values and names of all open containers.
+    pending: Vec<Slot>,
+    pending_names: Vec<Name>,
+    order: Vec<u32>,
+    slots: Vec<Slot>,
+    hashes: Vec<u32>,
+    names: Vec<Span>,
+    text: String,
+    nodes: usize,
+}
+
+type Failure = (Code, Option<Exceeded>);
+
+impl<'a> Parser<'a> {
+    fn new(input: &'a str, limits: &'a Limits) -> Self {
+        Self {
+            input,
+            position: 0,
+            limits,
+            frames: Vec::new(),
+            pending: Vec::with_capacity(32),
+            pending_names: Vec::with_capacity(32),
+            order: Vec::new(),
+            slots: Vec::with_capacity(input.len() / 16),
+            hashes: Vec::with_capacity(input.len() / 32),
+            names: Vec::with_capacity(input.len() / 32),
+            text: String::with_capacity(input.len()),
+            nodes: 0,
+        }
+    }
+
+    fn document(mut self) -> Result<Document, ParseError> {
+        match self.read() {
+            Ok(()) => Ok(Document {
+                slots: self.slots.into(),
+                hashes: self.hashes.into(),
+                names: self.names.into(),
+                text: self.text.into(),
+            }),
+            Err((code, limit)) => Err(ParseError { code, at: self.place(), offset: self.position, limit }),
+        }
+    }
+
+    /// The value being read: the innermost open member or element.
+    fn place(&self) -> Pointer {
+        let mut place = Pointer::root();
+        for (depth, frame) in self.frames.iter().enumerate() {
+            if frame.object {
+                let names_end = self.frames.get(depth + 1).map_or(self.pending_names.len(), |inner| inner.names);
+                match self.pending_names.get(frame.names..names_end).and_then(<[Name]>::last) {
+                    Some(name) => place.push(self.name_text(name)),
+                    None => break,
+                }
+            } else {
+                let values_end = self.frames.get(depth + 1).map_or(self.pending.len(), |inner| inner.values);
+                place.push(values_end.saturating_sub(frame.values));
+            }
+        }
+        place
+    }
+
+    fn name_text(&self, name: &Name) -> &str {
+        span_text(&self.text, name.span)
+    }
+
+    fn read(&mut self) -> Result<(), Failure> {
+        loop {
+            // One value; a container that opens with content goes round again for its first child.
+            if self.value()? {
+                continue;
+            }
+            // After a finished value: close what closes, or go on to the next child.
+            loop {
+                let Some(frame) = self.frames.last() else {
+                    self.slots.extend(self.pending.pop());
+                    self.blank();
+                    return if self.position == self.input.len() { Ok(()) } else { syntax() };
+                };
+                let object = frame.object;
+                self.blank();
+                match (self.take(), object) {
+                    (Some(b','), true) => {
+                        self.blank();
+                        self.name()?;
+                        break;
+                    }
+                    (Some(b','), false) => break,
+                    (Some(b'}'), true) | (Some(b']'), false) => self.close()?,
+                    _ => return syntax(),
+                }
+            }
+        }
+    }
+
+    /// Reads a scalar or an empty container (`false`), or opens a container up to its first child (`true`).
+    fn value(&mut self) -> Result<bool, Failure> {
+        self.blank();
+        self.nodes += 1;
+        if self.nodes > self.limits.nodes as usize {
+            return self.passed(Code::TooManyNodes, "nodes", self.limits.nodes, self.nodes);
+        }
+        let slot = match self.peek() {
+            Some(b'{') => return self.open(true, b'}'),
+            Some(b'[') => return self.open(false, b']'),
+            Some(b'"') => {
+                self.position += 1;
+                let span = self.string()?;
+                if span.len > self.limits.string_bytes {
+                    return self.passed(
+                        Code::StringTooLong,
+                        "string_bytes",
+                        self.limits.string_bytes,
+                        span.len as usize,
+                    );
+                }
+                Slot::String(span)
+            }
+            Some(b't') => self.word("true", Slot::Bool(true))?,
+            Some(b'f') => self.word("false", Slot::Bool(false))?,
+            Some(b'n') => self.word("null", Slot::Null)?,
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            _ => return syntax(),
+        };
+        self.pending.push(slot);
+        Ok(false)
+    }
+
+    fn open(&mut self, object: bool, end: u8) -> Result<bool, Failure> {
+        self.position += 1;
+        if self.frames.len() >= self.limits.depth as usize {
+            return self.passed(Code::TooDeep, "depth", self.limits.depth, self.frames.len() + 1);
+        }
+        self.frames.push(Frame { object, values: self.pending.len(), names: self.pending_names.len() });
+        self.blank();
+        if self.peek() == Some(end) {
+            self.position += 1;
+            self.close()?;
+            return Ok(false);
+        }
+        if object {
+            self.name()?;
+        }
+        Ok(true)
+    }
+
+    /// Reads `"name":` of the next member.
+    fn name(&mut self) -> Result<(), Failure> {
+        if self.take() != Some(b'"') {
+            return syntax();
+        }
+        let span = self.string()?;
+        if span.len > self.limits.key_bytes {
+            return self.passed(Code::KeyTooLong, "key_bytes", self.limits.key_bytes, span.len as usize);
+        }
+        let hash = hash(span_text(&self.text, span).as_bytes());
+        self.pending_names.push(Name { hash, span });
+        let open = self.frames.last().map_or(0, |frame| frame.names);
+        let keys = self.pending_names.len() - open;
+        if keys > self.limits.keys as usize {
+            return self.passed(Code::TooManyKeys, "keys", self.limits.keys, keys);
+        }
+        self.blank();
+        if self.take() == Some(b':') { Ok(()) } else { syntax() }
+    }
+
+    /// Lays the children of the innermost container side by side and puts the container in their place.
+    fn close(&mut self) -> Result<(), Failure> {
+        let Some(frame) = self.frames.last() else { return syntax() };
+        let (object, values, names) = (frame.object, frame.values, frame.names);
+        let (first, len) = (self.slots.len() as u32, (self.pending.len() - values) as u32);
+        let slot = if object {
+            self.sort_names(names);
+            if let Some(twin) = self.duplicate(names) {
+                // The refusal points at the second of the two.
+                self.pending_names.push(twin);
+                return Err((Code::DuplicateKey, None));
+            }
+            let first_name = self.names.len() as u32;
+            for &position in &self.order {
+                self.slots.extend(self.pending.get(values + position as usize));
+                if let Some(name) = self.pending_names.get(names + position as usize) {
+                    self.hashes.push(name.hash);
+                    self.names.push(name.span);
+                }
+            }
+            Slot::Object { first, names: first_name, len }
+        } else {
+            self.slots.extend(self.pending.get(values..).unwrap_or_default());
+            Slot::Array { first, len }
+        };
+        self.pending.truncate(values);
+        self.pending_names.truncate(names);
+        self.frames.pop();
+        self.pending.push(slot);
+        Ok(())
+    }
+
+    /// Fills `order` with the members of the innermost object in RFC 8785 order.
+    fn sort_names(&mut self, from: usize) {
+        let names = self.pending_names.get(from..).unwrap_or_default();
+        let text = &self.text;
+        let spelled = |position: &u32| names.get(*position as usize).map_or("", |name| span_text(text, name.span));
+        self.order.clear();
+        self.order.extend(0..names.len() as u32);
+        self.order.sort_unstable_by(|left, right| compare_keys(spelled(left), spelled(right)).then(left.cmp(right)));
+    }
+
+    fn duplicate(&self, from: usize) -> Option<Name> {
+        let name = |position: &u32| self.pending_names.get(from + *position as usize);
+        self.order.windows(2).find_map(|pair| match pair {
+            [left, right] => {
+                let (left, right) = (name(left)?, name(right)?);
+                (left.hash == right.hash && self.name_text(left) == self.name_text(right)).then_some(*right)
+            }
+            _ => None,
+        })
+    }
+
+    /// Reads the rest of a string after its opening quote into the document's text.
+    fn string(&mut self) -> Result<Span, Failure> {
+        let start = self.text.len();
+        loop {
+            let rest = self.input.as_bytes().get(self.position..).unwrap_or_default();
+            let plain = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
+            let Some(plain) = plain else {
+                self.position = self.input.len();
+                return syntax();
+            };
+            let end = self.position + plain;
+            self.text.push_str(self.input.get(self.position..end).unwrap_or_default());
+            self.position = end + 1;
+            match rest.get(plain) {
+                Some(b'"') => {
+                    return Ok(Span { start: start as u32, len: (self.text.len() - start) as u32 });
+                }
+                Some(b'\\') => self.escape()?,
+                _ => return syntax(),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Failure> {
+        let character = match self.take() {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => self.unicode_escape()?,
+            _ => return syntax(),
+        };
+        self.text.push(character);
+        Ok(())
+    }
+
+    fn unicode_escape(&mut self) -> Result<char, Failure> {
+        let unit = self.hex4()?;
+        let code = match unit {
+            0xD800..=0xDBFF => {
+                if !self.input.get(self.position..).unwrap_or_default().starts_with("\\u") {
+                    return Err((Code::InvalidUnicode, None));
+                }
+                self.position += 2;
+                let low = self.hex4()?;
+                if !(0xDC00..=0xDFFF).contains(&low) {
+                    return Err((Code::InvalidUnicode, None));
+                }
+                0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00)
+            }
+            other => other,
+        };
+        char::from_u32(code).ok_or((Code::InvalidUnicode, None))
+    }
+
+    fn hex4(&mut self) -> Result<u32, Failure> {
+        let digits = self.input.as_bytes().get(self.position..self.position + 4).ok_or((Code::Syntax, None))?;
+        self.position += 4;
+        digits.iter().try_fold(0, |value, &digit| {
+            let digit = char::from(digit).to_digit(16).ok_or((Code::Syntax, None))?;
+            Ok(value * 16 + digit)
+        })
+    }
+
+    fn number(&mut self) -> Result<Slot, Failure> {
+        let start = self.position;
+        let negative = self.peek() == Some(b'-');
+        if negative {
+            self.position += 1;
+        }
+        let integer = self.digits();
+        let leading_zero = self.input.as_bytes().get(self.position - integer) == Some(&b'0');
+        if integer == 0 || (integer > 1 && leading_zero) {
+            return syntax();
+        }
+        let mut plain = true;
+        if self.peek() == Some(b'.') {
+            plain = false;
+            self.position += 1;
+            if self.digits() == 0 {
+                return syntax();
+            }
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            plain = false;
+            self.position += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.position += 1;
+            }
+            if self.digits() == 0 {
+                return syntax();
+            }
+        }
+        let literal = self.input.get(start..self.position).unwrap_or_default();
+        if literal.len() > NUMBER_CHARS_MAX {
+            return self.passed(Code::NumberTooLong, "number_chars", NUMBER_CHARS_MAX as u32, literal.len());
+        }
+        let number = if plain && integer <= 15 {
+            // Up to fifteen digits an integer is exact; this is most numbers there are.
+            let magnitude = literal
+                .bytes()
+                .filter(u8::is_ascii_digit)
+                .fold(0.0, |value, digit| value * 10.0 + f64::from(digit - b'0'));
+            if negative { -magnitude } else { magnitude }
+        } else {
+            literal.parse::<f64>().map_err(|_| (Code::Syntax, None))?
+        };
+        let vanished = number == 0.0
+            && literal
+                .bytes()
+                .take_while(|&byte| byte != b'e' && byte != b'E')
+                .any(|byte| (b'1'..=b'9').contains(&byte));
+        if number.abs() > INTEGER_MAX || vanished {
+            return Err((Code::NumberOutOfRange, None));
+        }
+        Ok(Slot::Number(number))
+    }
+
+    /// Passes over digits and counts them.
+    fn digits(&mut self) -> usize {
+        let rest = self.input.as_bytes().get(self.position..).unwrap_or_default();
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.position += count;
+        count
+    }
+
+    fn word(&mut self, word: &str, slot: Slot) -> Result<Slot, Failure> {
+        if !self.input.get(self.position..).unwrap_or_default().starts_with(word) {
+            return syntax();
+        }
+        self.position += word.len();
+        Ok(slot)
+    }
+
+    fn blank(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.position += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.input.as_bytes().get(self.position).copied()
+    }
+
+    fn take(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.position += 1;
+        Some(byte)
+    }
+
+    fn passed<T>(&self, code: Code, what: &str, max: u32, got: usize) -> Result<T, Failure> {
+        Err((code, Some(exceeded(self.limits, what, max, got))))
+    }
+}
+
+fn syntax<T>() -> Result<T, Failure> {
+    Err((Code::Syntax, None))
+}
+
+fn span_text(text: &str, span: Span) -> &str {
+    let start = span.start as usize;
+    text.get(start..start + span.len as usize).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(text: &str, code: &str, at: &str) {
+        refused_bytes(text.as_bytes(), &Limits::DOCUMENT, code, at);
+    }
+
+    #[track_caller]
+    fn refused_bytes(bytes: &[u8], limits: &Limits, code: &str, at: &str) {
+        let error = Document::parse(bytes, limits).expect_err("should be refused");
+        assert_eq!((error.code.name(), error.at.as_str()), (code, at), "{error}");
+    }
+
+    #[test]
+    fn duplicate_keys_are_refused_in_every_spelling() {
+        refused(r#"{"a":1,"b":2,"a":3}"#, "json_duplicate_key", "/a");
+        refused(r#"{"x":[{"a":1,"\u0061":2}]}"#, "json_duplicate_key", "/x/0/a");
+        refused(r#"{"":1,"":2}"#, "json_duplicate_key", "/");
+    }
+
+    #[test]
+    fn numbers_stay_where_doubles_are_faithful() {
+        refused(r#"{"n":9007199254740992}"#, "number_out_of_range", "/n");
+        refused("[-9007199254740993]", "number_out_of_range", "/0");
+        refused("1e400", "number_out_of_range", "");
+        refused("1e300", "number_out_of_range", "");
+        refused("[0,1e-400]", "number_out_of_range", "/1");
+        refused("123456789012345678901234567890123", "number_too_long", "");
+        for (text, number) in [
+            ("9007199254740991", 9_007_199_254_740_991.0),
+            ("-0", -0.0),
+            ("0e-400", 0.0),
+            ("1.5e3", 1500.0),
+            ("333333333.33333329", 333_333_333.333_333_3),
+            ("-12", -12.0),
+        ] {
+            let document = Document::parse(text.as_bytes(), &Limits::DOCUMENT).unwrap();
+            assert_eq!(document.root().as_f64().unwrap().to_bits(), f64::to_bits(number), "{text}");
+        }
+    }
+
+    #[test]
+    fn surrogates_come_in_pairs() {
+        refused(r#"{"s":"\ud800"}"#, "invalid_unicode", "/s");
+        refused(r#"["\udc00\ud800"]"#, "invalid_unicode", "/0");
+        refused(r#""\ud800A""#, "invalid_unicode", "");
+        let document = Document::parse(br#""\ud83d\ude00\u0000""#, &Limits::DOCUMENT).unwrap();
+        assert_eq!(document.root().as_str(), Some("\u{1f600}\0"));
+        refused_bytes(b"{\"a\":[1,\"\xff\"]}", &Limits::DOCUMENT, "invalid_unicode", "/a/1");
+    }
+
+    #[test]
+    fn limits_are_named_with_what_came() {
+        let deep = format!("{}1{}", "[".repeat(33), "]".repeat(33));
+        let error = Document::parse(deep.as_bytes(), &Limits::INTENT).unwrap_err();
+        assert_eq!(error.code, Code::TooDeep);
+        assert_eq!(error.limit, Some(Exceeded { name: "intent.depth".into(), max: 32, got: 33 }));
+        refused_bytes("[".repeat(60_000).as_bytes(), &Limits::INTENT, "json_too_deep", &"/0".repeat(32));
+        refused_bytes(&vec![b' '; 65_537], &Limits::INTENT, "json_too_large", "");
+        refused_bytes(format!("[{}0]", "0,".repeat(4000)).as_bytes(), &Limits::INTENT, "json_too_many_nodes", "/3999");
+        refused_bytes(format!("[\"{}\"]", "x".repeat(8193)).as_bytes(), &Limits::INTENT, "json_string_too_long", "/0");
+        refused_bytes(format!("{{\"{}\":1}}", "k".repeat(257)).as_bytes(), &Limits::INTENT, "json_key_too_long", "");
+        let keys: Vec<String> = (0..1025).map(|n| format!("\"k{n}\":0")).collect();
+        refused_bytes(format!("{{{}}}", keys.join(",")).as_bytes(), &Limits::INTENT, "json_too_many_keys", "/k1024");
+    }
+
+    #[test]
+    fn only_rfc_8259_is_json() {
+        for text in [
+            "",
+            " ",
+            "{",
+            "[1,]",
+            "{\"a\":1,}",
+            "{'a':1}",
+            "{a:1}",
+            "[1 2]",
+            "nul",
+            "NaN",
+            "+1",
+            "01",
+            "1.",
+            ".5",
+            "1e",
+            "--1",
+            "\"\t\"",
+            "\"\\x\"",
+            "\"\\u12g4\"",
+            "[1]]",
+            "// c\n1",
+            "\u{feff}1",
+            "[",
+            "\"abc",
+            "{\"a\"}",
+            "{\"a\":}",
+            "]",
+            "1,2",
+        ] {
+            assert_eq!(Document::parse(text.as_bytes(), &Limits::DOCUMENT).unwrap_err().code, Code::Syntax, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_flaw_is_the_value_being_read() {
+        refused(r#"{"a":{"b":[1,2,x]}}"#, "json_syntax", "/a/b/2");
+        refused(r#"{"a":1,"b":tru}"#, "json_syntax", "/b");
+        refused(r#"[[],{"k":"\q"}]"#, "json_syntax", "/1/k");
+    }
+}

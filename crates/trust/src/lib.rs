@@ -1,0 +1,26 @@
+//! Who said it: DIDs, keys, signatures, and [`Verified`], the mark of a document whose signer is proved.
+//!
+//! RFC 0020 lets nobody ask or answer without a signature (RFC 0020 §3.1, RFC 0020 A.3 R1 and R6). This crate decides
+//! whether one holds. Fetching a DID document is the caller's errand; here it is only read.
+//!
+//! INVARIANT: no IO, clock, randomness or logging in this crate; seeds of keys are handed in.
+
+mod did;
+mod document;
+
+mod algorithm;
+mod key;
+
+mod envelope;
+mod error;
+
+mod digest;
+pub mod encoding;
+
+pub use algorithm::Algorithm;
+pub use did::{Did, DidError, DidUrl, Method};
+pub use digest::Digest;
+pub use document::{DidDocument, DocumentProblem};
+pub use envelope::{SignError, Signed, Verified, sign, verify_did_key};
+pub use error::{Problem, SignatureError};
+pub use key::{KeyError, PublicKey, SigningKey};

@@ -1,0 +1,10 @@
+//! The crate from outside: published vectors, hostile signatures, tampered documents.
+
+#[cfg(test)]
+mod cctv;
+#[cfg(test)]
+mod tampering;
+#[cfg(test)]
+mod vectors;
+#[cfg(test)]
+mod wycheproof;

@@ -1,0 +1,40 @@
+//! Long runs that live in `conformance`: its binaries are built for release and called with the given arguments.
+
+use crate::run;
+use anyhow::Result;
+use std::path::Path;
+use std::process::Command;
+
+/// All conformance cases against `aql` and `reference`.
+pub fn conformance(root: &Path, arguments: &[String]) -> Result<()> {
+    run::run(&mut binary(root, "conformance", arguments))
+}
+
+/// The differential run of a crate against its twin.
+pub fn diff(root: &Path, arguments: &[String]) -> Result<()> {
+    run::run(&mut binary(root, "diff", arguments))
+}
+
+/// The measurements.
+pub fn bench(root: &Path, arguments: &[String]) -> Result<()> {
+    run::run(&mut binary(root, "bench", arguments))
+}
+
+/// A binary of the conformance crate.
+pub fn binary<S: AsRef<str>>(root: &Path, name: &str, arguments: &[S]) -> Command {
+    let mut command =
+        run::cargo(root, &["run", "--quiet", "--release", "--package", "rialto-conformance", "--bin", name, "--"]);
+    command.args(arguments.iter().map(AsRef::as_ref));
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_stand_after_the_dashes() {
+        let command = binary(Path::new("."), "diff", &["aql", "--n", "5"]);
+        assert!(run::spelled(&command).ends_with("--bin diff -- aql --n 5"), "{}", run::spelled(&command));
+    }
+}

@@ -1,0 +1,106 @@
+//! The commands of `cargo xtask`.
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Chores of the house")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The whole gate: check, tests, demo, conformance, a short differential run, fuzz seeds.
+    Test,
+    /// Formatting, lints, documentation, tidiness, generated files.
+    Check,
+    /// Direction of dependencies, headers, citations, markers, dependency rules.
+    Tidy,
+    /// Writes docs/spec-map.md from the headers of the files.
+    SpecMap {
+        /// Only compare; fail when the page is stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Writes every generated file.
+    Generate {
+        /// Only compare; fail when a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Requirements without a conformance case.
+    Coverage {
+        /// The same as one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// All conformance cases against `aql` and `reference`.
+    Conformance {
+        /// Passed on to the runner.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Differential run of a crate against its twin, such as `diff aql --n 10000000`.
+    Diff {
+        /// Passed on: the subject, then `--n`, `--seed`, `--threads`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        arguments: Vec<String>,
+    },
+    /// Measurements, such as `bench aql`.
+    Bench {
+        /// Passed on: the subject, then its options.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        arguments: Vec<String>,
+    },
+    /// Runs the fuzz targets one after the other.
+    Fuzz {
+        /// Only this target; may be given more than once.
+        #[arg(long)]
+        target: Vec<String>,
+        /// How long each target runs.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Only replay the committed seeds.
+        #[arg(long, conflicts_with = "seconds")]
+        smoke: bool,
+        /// Write the table as Markdown to this file.
+        #[arg(long)]
+        report: Option<PathBuf>,
+    },
+    /// Licences, bans and sources of dependencies.
+    Deny,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    let root = xtask::root();
+    match command {
+        Command::Test => xtask::test::test(&root),
+        Command::Check => xtask::check::check(&root),
+        Command::Tidy => xtask::tidy::command(&root),
+        Command::SpecMap { check } => xtask::generate::settle(&root, &[xtask::generate::SPEC_MAP], check),
+        Command::Generate { check } => xtask::generate::settle(&root, xtask::generate::PAGES, check),
+        Command::Coverage { json } => xtask::coverage::command(&root, json),
+        Command::Conformance { arguments } => xtask::delegate::conformance(&root, &arguments),
+        Command::Diff { arguments } => xtask::delegate::diff(&root, &arguments),
+        Command::Bench { arguments } => xtask::delegate::bench(&root, &arguments),
+        Command::Fuzz { target, seconds, smoke, report } => {
+            let mode = if smoke { xtask::fuzz::Mode::Replay } else { xtask::fuzz::Mode::Search { seconds } };
+            xtask::fuzz::command(&root, &target, mode, report.as_deref())
+        }
+        Command::Deny => xtask::deny::deny(&root),
+    }
+}
