@@ -58,7 +58,7 @@ impl Candidate {
     /// The cost in a currency: as given beside the record, else as the record declares it for the category.
     pub fn cost(&self, category: Category, currency: &str) -> Option<Amount> {
         match &self.costs {
-            Some(costs) => costs.iter().find(|money| money.currency == currency).map(|money| money.amount),
+            Some(costs) => costs.iter().filter(|money| money.currency == currency).map(|money| money.amount).min(),
             None => category.cost(self.record(), currency),
         }
     }
@@ -72,7 +72,11 @@ impl Candidate {
 /// What cannot be read as a price is no price; the decision record then says that the cost is undefined.
 fn read_costs(place: &Place<'_>) -> Vec<Money> {
     let prices = place.elements().unwrap_or_else(|_| vec![place.clone()]);
-    prices.iter().filter_map(|price| Money::read(price).ok()).collect()
+    let read = |price: &Place<'_>| {
+        let amount = Amount::parse(price.node.get("amount")?.as_str()?)?;
+        Some(Money { amount, currency: price.node.get("currency")?.as_str()?.to_owned() })
+    };
+    prices.iter().filter_map(read).collect()
 }
 
 /// What a record calls itself.
@@ -86,4 +90,25 @@ fn own_id(record: Node<'_>) -> Option<String> {
         record.get("action_id"),
     ];
     named.into_iter().flatten().find_map(Node::as_str).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use json::json;
+
+    #[test]
+    fn of_several_prices_in_one_currency_the_lowest_counts() {
+        let cost = |cost: json::Value| {
+            let line = Document::of(&json!({"record": {}, "cost": cost})).unwrap();
+            let cost = Candidate::read(line, 1).unwrap().cost(Category::Discovery, "EUR");
+            cost.map(|cost| cost.to_string())
+        };
+        let price = |amount: &str, currency: &str| json!({"amount": amount, "currency": currency});
+        assert_eq!(cost(json!([price("9", "EUR"), price("1", "USD"), price("2.50", "EUR")])).as_deref(), Some("2.5"));
+        assert_eq!(cost(json!({"amount": "3", "currency": "EUR", "unit": "page"})).as_deref(), Some("3"));
+        for unreadable in [json!([]), json!("3 EUR"), price("3", "USD"), price("-3", "EUR"), price("3.", "EUR")] {
+            assert_eq!(cost(unreadable.clone()), None, "{unreadable}");
+        }
+    }
 }

@@ -8,13 +8,24 @@ use crate::operator::{Operator, Predicate};
 use crate::path::Path;
 use crate::read::Place;
 use crate::refusal::{Code, Refusal};
-use json::{Kind, Node, Pointer, Value};
+use json::{Key, Kind, Node, Pointer, Value};
+use std::sync::Arc;
 
 /// What a candidate must satisfy: a tree over numbered leaves.
 #[derive(Clone, Debug)]
 pub struct Constraints {
     pub(crate) tree: Tree,
     pub(crate) leaves: Vec<Leaf>,
+    /// The steps by name that the paths begin with, each once, however many paths share it.
+    pub(crate) steps: Arc<[Step]>,
+}
+
+/// One step by name from the record or from another step.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) from: Option<usize>,
+    pub(crate) key: Key,
+    pub(crate) index: Option<usize>,
 }
 
 /// A node of the tree.
@@ -45,18 +56,21 @@ pub struct Leaf {
     pub negated: bool,
     /// Where it stands in the intent.
     pub at: Pointer,
+    /// The step that its path begins with, and how many segments that takes.
+    pub(crate) start: Option<usize>,
+    pub(crate) done: usize,
 }
 
 impl Constraints {
     /// Reads a constraint tree that stands at `at`.
     pub fn read(node: Node<'_>, at: Pointer, limits: &Limits) -> Result<Self, Refusal> {
-        let mut reader = Reader { limits, leaves: Vec::new(), patterns: 0, root: at.clone() };
+        let mut reader = Reader { limits, leaves: Vec::new(), steps: Vec::new(), patterns: 0, root: at.clone() };
         let place = Place { node, at };
         let tree = match node.kind() {
             Kind::Array => Tree::AllOf(reader.nodes(&place, 2, false)?),
             _ => reader.node(&place, 1, false)?,
         };
-        Ok(Self { tree, leaves: reader.leaves })
+        Ok(Self { tree, leaves: reader.leaves, steps: reader.steps.into() })
     }
 
     /// The tree.
@@ -73,6 +87,7 @@ impl Constraints {
 struct Reader<'a> {
     limits: &'a Limits,
     leaves: Vec<Leaf>,
+    steps: Vec<Step>,
     patterns: usize,
     root: Pointer,
 }
@@ -128,7 +143,22 @@ impl Reader<'_> {
         }
         let predicate = Predicate::read(operator, &value, self.limits)?;
         let (value, at) = (value.node.to_value(), place.at.clone());
-        self.leaves.push(Leaf { path, operator, value, predicate, negated, at });
+        let (start, done) = self.share(&path);
+        self.leaves.push(Leaf { path, operator, value, predicate, negated, at, start, done });
         Ok(Tree::Leaf(self.leaves.len() - 1))
+    }
+
+    /// Files the steps by name that a path begins with.
+    fn share(&mut self, path: &Path) -> (Option<usize>, usize) {
+        let (mut from, mut done) = (None, 0);
+        for (key, index) in path.plain_prefix() {
+            let known = self.steps.iter().position(|step| step.from == from && step.key == *key);
+            from = known.or_else(|| {
+                self.steps.push(Step { from, key: key.clone(), index });
+                Some(self.steps.len() - 1)
+            });
+            done += 1;
+        }
+        (from, done)
     }
 }

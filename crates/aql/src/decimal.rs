@@ -5,6 +5,9 @@
 
 use std::cmp::Ordering;
 
+/// Powers of ten that are exact doubles.
+const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
 /// A decimal as it is written: sign, integer digits without leading zeros, fraction digits without trailing zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Digits<'a> {
@@ -45,7 +48,7 @@ impl<'a> Digits<'a> {
         let digits = self.integer.bytes().chain(self.fraction.bytes());
         let mantissa = digits.fold(0u64, |value, digit| value * 10 + u64::from(digit - b'0'));
         // Both operands are exact doubles and the division rounds once: this is the nearest double.
-        let magnitude = mantissa as f64 / 10f64.powi(self.fraction.len() as i32);
+        let magnitude = mantissa as f64 / POWERS.get(self.fraction.len())?;
         Some(if self.negative { -magnitude } else { magnitude })
     }
 

@@ -3,11 +3,13 @@
 //! A leaf holds when some value that its path reaches passes; nothing reached is false. Every leaf is visited, so
 //! that decision records are the same everywhere (Theorem 3), and every step is counted (Theorem 4).
 
-use crate::constraint::{Constraints, Leaf, Tree};
+use crate::constraint::{Constraints, Leaf, Step, Tree};
 use crate::limits::Fuel;
+use crate::path;
 use crate::pattern::Pattern;
-use json::Node;
+use json::{Near, Node};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Why an evaluation has no answer. It never becomes "false": under `not` that would be a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +52,11 @@ impl Meter {
         self.visits += bytes as u64 / 64;
     }
 
+    /// Whether what was counted so far may be spent.
+    pub(crate) fn within_fuel(&self) -> Result<(), EvaluationError> {
+        if self.visits > self.fuel.visits { Err(EvaluationError::QueryBudgetExceeded) } else { Ok(()) }
+    }
+
     pub(crate) fn is_match(&mut self, pattern: &Pattern, subject: &str) -> Result<bool, EvaluationError> {
         self.bytes(subject.len());
         let allowed = self.fuel.match_steps.min(self.fuel.intent_steps.saturating_sub(self.steps));
@@ -67,26 +74,125 @@ pub struct Evaluator {
     pub leaves: Vec<bool>,
     /// What it has cost so far.
     pub meter: Meter,
+    /// Where each shared step arrived, step by step and within a step document by document.
+    places: Vec<u32>,
+    /// Where the names of each step, and of each leaf's segments after its step, stood in the last object.
+    near_steps: Vec<Near>,
+    near_leaves: Vec<Vec<Near>>,
+    /// The steps that these memories belong to.
+    steps: Option<Arc<[Step]>>,
+    /// The truth of each leaf, document by document and within a document leaf by leaf.
+    truths: Vec<bool>,
 }
+
+/// A step that arrived nowhere.
+const NOWHERE: u32 = u32::MAX;
+
+/// Documents that are asked together. Each step is taken in all of them before the next one, so that the processor
+/// waits for their memory at the same time instead of one after the other.
+const BATCH: usize = 32;
 
 impl Evaluator {
     /// An evaluator that may spend `fuel`.
     pub fn new(fuel: Fuel) -> Self {
-        Self { leaves: Vec::new(), meter: Meter::new(fuel) }
+        Self {
+            leaves: Vec::new(),
+            meter: Meter::new(fuel),
+            places: Vec::new(),
+            near_steps: Vec::new(),
+            near_leaves: Vec::new(),
+            steps: None,
+            truths: Vec::new(),
+        }
     }
 
     /// Whether the constraints hold for a document; leaves the truth of each leaf behind.
     pub fn evaluate(&mut self, constraints: &Constraints, document: Node<'_>) -> Result<bool, EvaluationError> {
-        self.leaves.clear();
-        for leaf in &constraints.leaves {
-            let holds = leaf.holds(document, &mut self.meter)?;
-            self.leaves.push(holds);
-        }
-        if self.meter.visits > self.meter.fuel.visits {
-            return Err(EvaluationError::QueryBudgetExceeded);
-        }
-        Ok(holds(&constraints.tree, &self.leaves))
+        self.ask(constraints, &[document])?;
+        self.leaves.clone_from(&self.truths);
+        Ok(holds(&constraints.tree, &self.truths))
     }
+
+    /// Asks many documents; tells for each of them, in order, whether the constraints hold and the truth of each leaf.
+    pub fn evaluate_all<'a>(
+        &mut self,
+        constraints: &Constraints,
+        documents: impl IntoIterator<Item = Node<'a>>,
+        mut tell: impl FnMut(bool, &[bool]),
+    ) -> Result<(), EvaluationError> {
+        let mut documents = documents.into_iter();
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            batch.clear();
+            batch.extend(documents.by_ref().take(BATCH));
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.ask(constraints, &batch)?;
+            for leaves in self.truths.chunks(constraints.leaves.len().max(1)) {
+                tell(holds(&constraints.tree, leaves), leaves);
+            }
+        }
+    }
+
+    /// Finds the truth of every leaf in every document of a batch.
+    fn ask(&mut self, constraints: &Constraints, documents: &[Node<'_>]) -> Result<(), EvaluationError> {
+        self.remember(constraints);
+        self.walk(constraints, documents);
+        let count = constraints.leaves.len();
+        self.truths.clear();
+        self.truths.resize(count * documents.len(), false);
+        for ((column, leaf), near) in constraints.leaves.iter().enumerate().zip(&mut self.near_leaves) {
+            for (number, document) in documents.iter().enumerate() {
+                let place = match leaf.start {
+                    None => Some(*document),
+                    Some(step) => arrived(&self.places, step * documents.len() + number, *document),
+                };
+                let holds = match place {
+                    None => false,
+                    Some(node) if leaf.path.is_plain() => leaf.predicate.passes(node, &mut self.meter)?,
+                    Some(node) => leaf.holds_below(node, near, &mut self.meter)?,
+                };
+                if let Some(truth) = self.truths.get_mut(number * count + column) {
+                    *truth = holds;
+                }
+            }
+            self.meter.visits += documents.len() as u64;
+            self.meter.within_fuel()?;
+        }
+        Ok(())
+    }
+
+    /// Forgets what belongs to other constraints.
+    fn remember(&mut self, constraints: &Constraints) {
+        if self.steps.as_ref().is_some_and(|steps| Arc::ptr_eq(steps, &constraints.steps)) {
+            return;
+        }
+        let rest = |leaf: &Leaf| vec![Near::default(); leaf.path.segments().len() - leaf.done];
+        self.near_steps = vec![Near::default(); constraints.steps.len()];
+        self.near_leaves = constraints.leaves.iter().map(rest).collect();
+        self.steps = Some(constraints.steps.clone());
+    }
+
+    /// Takes every shared step once in every document.
+    fn walk(&mut self, constraints: &Constraints, documents: &[Node<'_>]) {
+        self.places.clear();
+        for (step, near) in constraints.steps.iter().zip(&mut self.near_steps) {
+            for (number, document) in documents.iter().enumerate() {
+                let from = match step.from {
+                    None => Some(*document),
+                    Some(before) => arrived(&self.places, before * documents.len() + number, *document),
+                };
+                let place = from.and_then(|node| path::step(node, &step.key, step.index, Some(near)));
+                self.places.push(place.map_or(NOWHERE, |node| node.position() as u32));
+            }
+        }
+        self.meter.visits += (constraints.steps.len() * documents.len()) as u64;
+    }
+}
+
+fn arrived<'a>(places: &[u32], place: usize, document: Node<'a>) -> Option<Node<'a>> {
+    places.get(place).filter(|place| **place != NOWHERE).map(|place| document.elsewhere(*place as usize))
 }
 
 pub(crate) fn holds(tree: &Tree, leaves: &[bool]) -> bool {
@@ -99,12 +205,9 @@ pub(crate) fn holds(tree: &Tree, leaves: &[bool]) -> bool {
 }
 
 impl Leaf {
-    fn holds(&self, document: Node<'_>, meter: &mut Meter) -> Result<bool, EvaluationError> {
-        if self.path.is_plain() {
-            meter.visits += self.path.segments().len() as u64 + 1;
-            return self.path.single(document).map_or(Ok(false), |node| self.predicate.passes(node, meter));
-        }
-        self.reach(document, meter, |node, meter| self.predicate.passes(node, meter))
+    /// Whether some value below the leaf's first step passes.
+    fn holds_below(&self, node: Node<'_>, near: &mut [Near], meter: &mut Meter) -> Result<bool, EvaluationError> {
+        self.reach(self.done, node, near, meter, |node, meter| self.predicate.passes(node, meter))
     }
 
     /// The value that the decision record may show: the first that passes, else the first that is reached.
@@ -114,7 +217,7 @@ impl Leaf {
         meter: &mut Meter,
     ) -> Result<Option<Node<'a>>, EvaluationError> {
         let (mut first, mut passing) = (None, None);
-        self.reach(document, meter, |node, meter| {
+        self.reach(0, document, &mut [], meter, |node, meter| {
             first = first.or(Some(node));
             let passes = self.predicate.passes(node, meter)?;
             if passes {
@@ -128,12 +231,14 @@ impl Leaf {
     /// Asks about each reached value until one answers yes.
     fn reach<'a>(
         &self,
-        document: Node<'a>,
+        done: usize,
+        node: Node<'a>,
+        near: &mut [Near],
         meter: &mut Meter,
         mut ask: impl FnMut(Node<'a>, &mut Meter) -> Result<bool, EvaluationError>,
     ) -> Result<bool, EvaluationError> {
         let mut visits = 0;
-        let flow = self.path.reach(document, &mut visits, |node| match ask(node, meter) {
+        let flow = self.path.reach_from(done, node, &mut visits, near, |node| match ask(node, meter) {
             Ok(false) => ControlFlow::Continue(()),
             decided => ControlFlow::Break(decided),
         });

@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::payment::PaymentConstraints;
 use crate::projection::Projection;
 use crate::quality::Signals;
-use crate::read::{Place, did};
+use crate::read::{Place, did, is_line};
 use crate::refusal::{Code, Refusal};
 use json::{Document, Node};
 
@@ -215,7 +215,7 @@ fn object(place: &Place<'_>) -> Result<(), Refusal> {
 fn intent_id(place: &Place<'_>) -> Result<String, Refusal> {
     let text = place.string()?;
     match text.strip_prefix("urn:oap:intent:") {
-        Some(rest) if !rest.is_empty() => Ok(text.to_owned()),
+        Some(rest) if is_line(rest) => Ok(text.to_owned()),
         _ => place.refuse(Code::InvalidValue, "an intent id begins with `urn:oap:intent:` and goes on"),
     }
 }

@@ -18,27 +18,27 @@
 //!
 //! INVARIANT: no IO, clock, randomness, `async` or logging; time is an argument.
 
-mod budget;
-mod candidate;
-mod category;
-mod constraint;
-mod decimal;
-mod decision;
-mod evaluate;
-mod instant;
 mod intent;
-mod limits;
-mod lint;
-mod operator;
+mod category;
 mod path;
+mod operator;
 mod pattern;
-mod payment;
+mod decimal;
+mod instant;
+mod constraint;
+mod evaluate;
 mod projection;
+mod budget;
 mod quality;
+mod payment;
+mod candidate;
+mod resolve;
+mod decision;
+mod response;
+mod lint;
+mod limits;
 mod read;
 mod refusal;
-mod resolve;
-mod response;
 
 pub use budget::{AMOUNT_DIGITS_MAX, Allocation, Amount, Budget, Fraction, Money};
 pub use candidate::Candidate;

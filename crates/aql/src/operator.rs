@@ -178,7 +178,7 @@ impl Literal {
 
     fn equals(&self, node: Node<'_>) -> bool {
         match self {
-            Self::Text(text) => node.as_str() == Some(text),
+            Self::Text(text) => node.is_text(text),
             Self::Number(number) => node.as_f64() == Some(*number),
             Self::Other(document) => document.root() == node,
         }
@@ -210,7 +210,9 @@ impl List {
         Self { texts, members }
     }
 
-    fn has(&self, node: Node<'_>) -> bool {
+    fn has(&self, node: Node<'_>, meter: &mut Meter) -> bool {
+        // Members that are compared one by one are charged as a block of them is.
+        meter.visits += (self.members.len() / SHORT_LIST) as u64;
         let listed = || node.as_str().is_some_and(|text| self.texts.contains(text));
         self.members.iter().any(|member| member.equals(node)) || (!self.texts.is_empty() && listed())
     }
@@ -300,26 +302,33 @@ impl Predicate {
         Ok(match self {
             Self::Eq(literal) => literal.equals(node),
             Self::Ne(literal) => !literal.equals(node),
-            Self::Compare(comparison, bound) => bound.compare(node).is_some_and(|order| comparison.holds(order)),
-            Self::In(list) => list.has(node),
-            Self::NotIn(list) => !list.has(node),
-            Self::Contains(literal) => contains(literal, node, meter),
+            Self::Compare(comparison, bound) => {
+                meter.bytes(node.as_str().map_or(0, str::len));
+                bound.compare(node).is_some_and(|order| comparison.holds(order))
+            }
+            Self::In(list) => list.has(node, meter),
+            Self::NotIn(list) => !list.has(node, meter),
+            Self::Contains(literal) => contains(literal, node, meter)?,
             Self::Matches(pattern) => match node.as_str() {
                 Some(subject) => meter.is_match(pattern, subject)?,
                 None => false,
             },
-            Self::Before(bound) => moment(node).is_some_and(|instant| instant < *bound),
-            Self::After(bound) => moment(node).is_some_and(|instant| instant > *bound),
-            Self::Within(start, end) => moment(node).is_some_and(|instant| *start <= instant && instant <= *end),
-            Self::Outside(start, end) => moment(node).is_some_and(|instant| instant < *start || *end < instant),
+            Self::Before(bound) => charged_moment(node, meter).is_some_and(|instant| instant < *bound),
+            Self::After(bound) => charged_moment(node, meter).is_some_and(|instant| instant > *bound),
+            Self::Within(start, end) => {
+                charged_moment(node, meter).is_some_and(|instant| *start <= instant && instant <= *end)
+            }
+            Self::Outside(start, end) => {
+                charged_moment(node, meter).is_some_and(|instant| instant < *start || *end < instant)
+            }
             Self::Exists => true,
         })
     }
 }
 
 /// Text in text; a run of elements in an array; anything else as an element of an array.
-fn contains(literal: &Literal, node: Node<'_>, meter: &mut Meter) -> bool {
-    match node.kind() {
+fn contains(literal: &Literal, node: Node<'_>, meter: &mut Meter) -> Result<bool, EvaluationError> {
+    Ok(match node.kind() {
         Kind::String => match (literal, node.as_str()) {
             (Literal::Text(needle), Some(text)) => {
                 meter.bytes(text.len());
@@ -330,27 +339,38 @@ fn contains(literal: &Literal, node: Node<'_>, meter: &mut Meter) -> bool {
         Kind::Array => {
             meter.visits += node.len() as u64;
             match literal {
-                Literal::Other(document) if document.root().kind() == Kind::Array => run(document.root(), node, meter),
+                Literal::Other(document) if document.root().kind() == Kind::Array => run(document.root(), node, meter)?,
                 literal => node.elements().any(|element| literal.equals(element)),
             }
         }
         Kind::Null | Kind::Bool | Kind::Number | Kind::Object => false,
-    }
+    })
 }
 
-fn run(needle: Node<'_>, array: Node<'_>, meter: &mut Meter) -> bool {
+fn run(needle: Node<'_>, array: Node<'_>, meter: &mut Meter) -> Result<bool, EvaluationError> {
     if needle.is_empty() {
-        return true;
+        return Ok(true);
     }
-    // Quadratic in the worst case, so it is charged as such.
+    // Quadratic in the worst case, so it is charged as such, and stopped before the whole of it is spent.
     let starts = (array.len() + 1).saturating_sub(needle.len());
-    (0..starts).any(|start| {
+    for start in 0..starts {
+        meter.within_fuel()?;
         let mut pairs = needle.elements().enumerate();
-        pairs.all(|(offset, wanted)| {
+        let found = pairs.all(|(offset, wanted)| {
             meter.visits += 1;
             array.at(start + offset).is_some_and(|element| element == wanted)
-        })
-    })
+        });
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A moment may be written with a fraction of any length, all of which is read.
+fn charged_moment(node: Node<'_>, meter: &mut Meter) -> Option<Instant> {
+    meter.bytes(node.as_str()?.len());
+    moment(node)
 }
 
 fn moment(node: Node<'_>) -> Option<Instant> {

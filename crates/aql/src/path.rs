@@ -5,8 +5,11 @@
 
 use crate::limits::Limits;
 use crate::refusal::{Code, Refusal};
-use json::{Key, Node, Pointer};
+use json::{Key, Near, Node, Pointer};
 use std::ops::ControlFlow;
+
+/// Segments of a path whatever the limits say: a set of states is one word.
+const STATES_MAX: usize = 63;
 
 /// Where to look in a document.
 #[derive(Clone, Debug)]
@@ -14,6 +17,7 @@ pub struct Path {
     text: Box<str>,
     segments: Box<[Segment]>,
     plain: bool,
+    descends: bool,
 }
 
 /// One step of a path.
@@ -39,8 +43,9 @@ impl Path {
             return Err(Refusal::limit(Code::PathTooLong, at.clone(), "path_bytes", limits.path_bytes, text.len()));
         }
         let segments = if text.is_empty() || text == "/" { Vec::new() } else { segments(text, at)? };
-        if segments.len() > limits.path_segments {
-            let (max, got) = (limits.path_segments, segments.len());
+        let max = limits.path_segments.min(STATES_MAX);
+        if segments.len() > max {
+            let got = segments.len();
             return Err(Refusal::limit(Code::PathTooComplex, at.clone(), "path_segments", max, got));
         }
         let descends = |segment: &Segment| matches!(segment, Segment::Descend);
@@ -53,7 +58,7 @@ impl Path {
             return Err(Refusal::new(Code::PathTooComplex, at.clone(), "`**` twice in a row means `**` once"));
         }
         let plain = segments.iter().all(|segment| matches!(segment, Segment::Name { .. }));
-        Ok(Self { text: text.into(), segments: segments.into(), plain })
+        Ok(Self { text: text.into(), segments: segments.into(), plain, descends: descendants > 0 })
     }
 
     /// The path as written.
@@ -64,17 +69,6 @@ impl Path {
     /// The steps of the path; none for the whole document.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
-    }
-
-    /// The one value of a path without wildcards; `None` also when the path has wildcards.
-    pub(crate) fn single<'a>(&self, root: Node<'a>) -> Option<Node<'a>> {
-        if !self.plain {
-            return None;
-        }
-        self.segments.iter().try_fold(root, |node, segment| match segment {
-            Segment::Name { key, index } => step(node, key, *index),
-            Segment::Each | Segment::Descend => None,
-        })
     }
 
     /// Whether the path names at most one value in any document.
@@ -89,17 +83,32 @@ impl Path {
         &self,
         root: Node<'a>,
         visits: &mut u64,
+        show: impl FnMut(Node<'a>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        self.reach_from(0, root, visits, &mut [], show)
+    }
+
+    /// Goes on from a value that the first `done` segments reach; `near` has a memory for each segment after those.
+    pub(crate) fn reach_from<'a, B>(
+        &self,
+        done: usize,
+        node: Node<'a>,
+        visits: &mut u64,
+        near: &mut [Near],
         mut show: impl FnMut(Node<'a>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        let descends = self.segments.iter().any(|segment| matches!(segment, Segment::Descend));
-        if self.plain {
-            *visits += self.segments.len() as u64 + 1;
-            self.single(root).map_or(ControlFlow::Continue(()), show)
-        } else if descends && self.segments.len() < 64 {
-            self.walk(root, self.rest(1), visits, &mut show)
-        } else {
-            follow(&self.segments, root, visits, &mut show)
+        if self.descends {
+            return self.walk(node, self.rest(1 << done), visits, &mut show);
         }
+        follow(self.segments.get(done..).unwrap_or_default(), node, visits, near, &mut show)
+    }
+
+    /// The leading segments without a wildcard; other paths may begin with the same ones.
+    pub(crate) fn plain_prefix(&self) -> impl Iterator<Item = (&Key, Option<usize>)> {
+        self.segments.iter().map_while(|segment| match segment {
+            Segment::Name { key, index } => Some((key, *index)),
+            Segment::Each | Segment::Descend => None,
+        })
     }
 
     /// Adds the states that a descendant operator reaches without a step.
@@ -176,23 +185,33 @@ fn follow<'a, B>(
     segments: &[Segment],
     node: Node<'a>,
     visits: &mut u64,
+    near: &mut [Near],
     show: &mut impl FnMut(Node<'a>) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
     *visits += 1;
+    let (mine, deeper) = match near.split_first_mut() {
+        Some((mine, deeper)) => (Some(mine), deeper),
+        None => (None, &mut [][..]),
+    };
     match segments.split_first() {
         None => show(node),
-        Some((Segment::Name { key, index }, rest)) => match step(node, key, *index) {
-            Some(child) => follow(rest, child, visits, show),
+        Some((Segment::Name { key, index }, rest)) => match step(node, key, *index, mine) {
+            Some(child) => follow(rest, child, visits, deeper, show),
             None => ControlFlow::Continue(()),
         },
         Some((Segment::Each | Segment::Descend, rest)) => {
-            node.children().try_for_each(|child| follow(rest, child, visits, show))
+            node.children().try_for_each(|child| follow(rest, child, visits, deeper, show))
         }
     }
 }
 
-fn step<'a>(node: Node<'a>, key: &Key, index: Option<usize>) -> Option<Node<'a>> {
-    if node.is_object() { node.get_key(key) } else { node.at(index?) }
+/// One step by name, or by index on an array.
+pub(crate) fn step<'a>(node: Node<'a>, key: &Key, index: Option<usize>, near: Option<&mut Near>) -> Option<Node<'a>> {
+    match (node.is_object(), near) {
+        (true, Some(near)) => node.get_near(key, near),
+        (true, None) => node.get_key(key),
+        (false, _) => node.at(index?),
+    }
 }
 
 fn segments(text: &str, at: &Pointer) -> Result<Vec<Segment>, Refusal> {

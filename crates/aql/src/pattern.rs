@@ -7,6 +7,7 @@
 mod backtrack;
 mod class;
 mod linear;
+mod property;
 mod syntax;
 
 use crate::limits::Limits;

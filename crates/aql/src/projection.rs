@@ -70,8 +70,8 @@ impl Projection {
     /// Applies the projection; or the includes that cannot be supplied, as written.
     pub fn apply<'a>(&self, root: Node<'a>, visits: &mut u64) -> Result<Projected<'a>, Vec<String>> {
         let sets = self.sets(root, visits);
-        let supplied = |path: &&Path| {
-            let flow = path.reach(root, &mut 0, |node| match sets.removed(node) {
+        let mut supplied = |path: &Path| {
+            let flow = path.reach(root, visits, |node| match sets.removed(node) {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             });

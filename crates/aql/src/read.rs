@@ -117,9 +117,14 @@ pub(crate) fn did(place: &Place<'_>) -> Result<String, Refusal> {
     let method =
         |method: &str| !method.is_empty() && method.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     match (parts.next(), parts.next(), parts.next()) {
-        (Some("did"), Some(name), Some(rest)) if method(name) && !rest.is_empty() => Ok(text.to_owned()),
+        (Some("did"), Some(name), Some(rest)) if method(name) && is_line(rest) => Ok(text.to_owned()),
         _ => place.refuse(Code::InvalidValue, "a DID such as `did:key:z6Mk…` belongs here"),
     }
+}
+
+/// Text that is not empty and stays on one line, as `.+` means it in the published schemas.
+pub(crate) fn is_line(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['\n', '\r', '\u{2028}', '\u{2029}'])
 }
 
 /// A currency code: three to five capital letters.

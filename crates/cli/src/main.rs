@@ -1,1 +1,34 @@
-fn main() {}
+//! The binary `rialto`: a person at a terminal asks, signs, checks and wants to know why.
+//!
+//! A door without decisions: what documents mean stands in `aql` and `trust`.
+
+mod commands;
+
+mod answer;
+mod candidates;
+mod draft;
+mod explanation;
+mod files;
+mod keys;
+mod question;
+
+mod advice;
+mod nearest;
+mod place;
+
+mod failure;
+mod output;
+
+mod chance;
+mod clock;
+mod environment;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match commands::Rialto::parse().run() {
+        Ok(exit) => exit.into(),
+        Err(failure) => failure.report(),
+    }
+}

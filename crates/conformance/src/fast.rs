@@ -1,8 +1,13 @@
 //! The engine that ships: `json`, `trust` and `aql`.
 
+#![expect(clippy::indexing_slicing, reason = "a JSON object indexed by name inserts the member or yields null")]
+
 use crate::corpus::Case;
 use crate::implementation::{Answer, Implementation};
-use aql::{Candidate, Category, Constraints, Evaluator, Fuel, Instant, Intent, Limits, OverBudget, Pattern, Responder, Validity};
+use aql::{
+    Candidate, Category, Constraints, Evaluator, Fuel, Instant, Intent, Limits, OverBudget, Pattern, Responder,
+    Validity,
+};
 use json::{Document, Pointer};
 use serde_json::{Value, json};
 use std::cmp::Ordering;

@@ -3,6 +3,8 @@
 //! A small vocabulary of names and values, full of neighbours (`1`, `1.0`, `"1"`, `"1.00"`, the same instant in two
 //! offsets), makes collisions common; paths are drawn from the record at hand half of the time.
 
+#![expect(clippy::indexing_slicing, reason = "a JSON object indexed by name inserts the member or yields null")]
+
 use crate::chance::Chance;
 use serde_json::{Map, Value, json};
 
@@ -92,8 +94,8 @@ const PATTERNS: [&str; 40] = [
 ];
 
 const OPERATORS: [&str; 15] = [
-    "eq", "ne", "lt", "lte", "gt", "gte", "in", "not_in", "contains", "matches", "before", "after", "within", "outside",
-    "exists",
+    "eq", "ne", "lt", "lte", "gt", "gte", "in", "not_in", "contains", "matches", "before", "after", "within",
+    "outside", "exists",
 ];
 
 /// A scalar.
@@ -136,7 +138,10 @@ pub fn record(chance: &mut Chance<'_>) -> Value {
         members.insert("a".to_owned(), value(chance, 3));
         members.insert("tags".to_owned(), value(chance, 2));
         if chance.one_in(3) {
-            members.insert("price".to_owned(), json!({"amount": chance.word(&["0", "1.5", "10.00", "x"]), "currency": "EUR"}));
+            members.insert(
+                "price".to_owned(),
+                json!({"amount": chance.word(&["0", "1.5", "10.00", "x"]), "currency": "EUR"}),
+            );
         }
     }
     record
@@ -242,7 +247,7 @@ fn timestamp(chance: &mut Chance<'_>) -> &'static str {
 
 /// A constraint tree of at most `depth` levels.
 pub fn constraints(chance: &mut Chance<'_>, record: &Value, depth: usize) -> Value {
-    let mut some = |chance: &mut Chance<'_>| {
+    let some = |chance: &mut Chance<'_>| {
         let len = if chance.one_in(40) { 0 } else { 1 + chance.below(3) };
         Value::Array((0..len).map(|_| constraints(chance, record, depth.saturating_sub(1))).collect())
     };
@@ -263,7 +268,11 @@ pub fn projection(chance: &mut Chance<'_>, record: &Value) -> Value {
         (0..len).map(|_| if chance.one_in(4) { "/".to_owned() } else { path(chance, record) }).collect::<Vec<_>>()
     };
     let include = paths(chance, 1);
-    if chance.one_in(2) { json!({"include": include}) } else { json!({"include": include, "exclude": paths(chance, 0)}) }
+    if chance.one_in(2) {
+        json!({"include": include})
+    } else {
+        json!({"include": include, "exclude": paths(chance, 0)})
+    }
 }
 
 /// An intent over records like the one given.

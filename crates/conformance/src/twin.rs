@@ -1,5 +1,7 @@
 //! The definitional twin, `reference`. It knows no signatures.
 
+#![expect(clippy::indexing_slicing, reason = "a JSON object indexed by name inserts the member or yields null")]
+
 use crate::corpus::Case;
 use crate::implementation::{Answer, Implementation};
 use reference::{Limits, OverBudget, Refusal};
@@ -21,7 +23,8 @@ impl Implementation for Twin {
             "evaluate" => evaluate(case.input("constraints"), case.input("document")),
             "refuse" | "accept" => {
                 let bytes = case.bytes().unwrap_or_else(|| case.input("intent").to_string().into_bytes());
-                let intent = reference::parse(&bytes, &Limits::intent()).and_then(|value| reference::read_intent(&value));
+                let intent =
+                    reference::parse(&bytes, &Limits::intent()).and_then(|value| reference::read_intent(&value));
                 intent.map(|_| json!({})).map_err(refused)
             }
             "parse" => {

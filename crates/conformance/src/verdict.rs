@@ -9,6 +9,10 @@ use serde_json::Value;
 /// Members that `expect` does not name are free; lists are complete; numbers are equal when their canonical texts
 /// are; an `explanation` is expected to contain the words given; leaf records are compared whole.
 pub fn agrees(expected: &Value, answer: &Value) -> bool {
+    // A refusal is only right where one is expected.
+    if answer.get("code").is_some() && expected.get("code").is_none() {
+        return false;
+    }
     match (expected, answer) {
         (Value::Object(expected), Value::Object(answer)) => expected.iter().all(|(name, expected)| {
             let Some(answer) = answer.get(name) else { return false };
@@ -22,7 +26,8 @@ pub fn agrees(expected: &Value, answer: &Value) -> bool {
             }
         }),
         (Value::Array(expected), Value::Array(answer)) => {
-            expected.len() == answer.len() && expected.iter().zip(answer).all(|(expected, answer)| agrees(expected, answer))
+            expected.len() == answer.len()
+                && expected.iter().zip(answer).all(|(expected, answer)| agrees(expected, answer))
         }
         _ => same(expected, answer),
     }
@@ -54,7 +59,7 @@ pub struct Verdict<'a> {
 pub struct Report<'a> {
     /// One verdict for each case that an implementation had an opinion on.
     pub verdicts: Vec<Verdict<'a>>,
-    /// Entries of the list of expected failures that name no case.
+    /// Entries of the list of expected failures that no verdict answers to.
     pub stale: Vec<String>,
 }
 
@@ -91,7 +96,13 @@ pub fn run<'a>(corpus: &'a Corpus, implementations: &[&dyn Implementation]) -> R
             }
         }
     }
-    let known = |case: &str| corpus.cases().any(|(_, other)| other.id == case);
-    let stale = corpus.expected_failures.iter().filter(|entry| !known(&entry.case)).map(|entry| entry.case.clone());
-    Report { verdicts, stale: stale.collect() }
+    // An entry that no verdict answers to tests nothing, whether its case or its implementation is missing.
+    let answered = |entry: &&crate::ExpectedFailure| {
+        let is_it =
+            |verdict: &Verdict<'_>| verdict.case.id == entry.case && verdict.implementation == entry.implementation;
+        verdicts.iter().any(is_it)
+    };
+    let stale = corpus.expected_failures.iter().filter(|entry| !answered(entry));
+    let stale = stale.map(|entry| format!("{} {}", entry.implementation, entry.case)).collect();
+    Report { verdicts, stale }
 }

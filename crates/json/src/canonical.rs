@@ -128,7 +128,7 @@ impl Writer {
             Slot::Null => self.null(),
             Slot::Bool(value) => self.bool(value),
             Slot::Number(number) => self.number(number),
-            Slot::String(_) => self.string(node.as_str().unwrap_or_default()),
+            Slot::Short { .. } | Slot::Long(_) => self.string(node.as_str().unwrap_or_default()),
             Slot::Array { .. } => {
                 self.array();
                 node.elements().for_each(|element| self.node(element));

@@ -1,29 +1,29 @@
 //! A parsed document: flat, immutable, its objects in RFC 8785 key order.
 //!
-//! All values of a container lie side by side, keys are found by a 32-bit hash before any text is compared, and
-//! nothing is allocated per value. Evaluation over many documents is bound by memory, so this shape is what makes
-//! it fast.
+//! All values of a container lie side by side, the names of an object are kept apart and shared, and nothing is
+//! allocated per value. Evaluation over many documents is bound by memory, so this form is what makes it fast.
 //!
 //! INVARIANT: only [`Document::parse`] makes one, so every document was read strictly and within limits.
 
 use crate::parse::{Limits, ParseError, parse};
 use crate::pointer::index;
+use crate::shape::{Key, Near, Shape, Shapes, hash};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// A parsed, immutable JSON document.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The outermost value is the last slot: children are complete before their container.
     pub(crate) slots: Box<[Slot]>,
-    pub(crate) hashes: Box<[u32]>,
-    pub(crate) names: Box<[Span]>,
+    pub(crate) shapes: Box<[Arc<Shape>]>,
     pub(crate) text: Box<str>,
 }
 
 /// The document `null`.
 impl Default for Document {
     fn default() -> Self {
-        Self { slots: [Slot::Null].into(), hashes: [].into(), names: [].into(), text: "".into() }
+        Self { slots: [Slot::Null].into(), shapes: [].into(), text: "".into() }
     }
 }
 
@@ -33,10 +33,25 @@ pub(crate) enum Slot {
     Null,
     Bool(bool),
     Number(f64),
-    String(Span),
-    Array { first: u32, len: u32 },
-    Object { first: u32, names: u32, len: u32 },
+    /// A text short enough to stand in the slot itself, as most values that people ask for are.
+    Short {
+        len: u8,
+        bytes: [u8; SHORT_MAX],
+    },
+    Long(Span),
+    Array {
+        first: u32,
+        len: u32,
+    },
+    Object {
+        first: u32,
+        shape: u32,
+        len: u32,
+    },
 }
+
+/// What fits into a slot beside its tag and a length.
+pub(crate) const SHORT_MAX: usize = 14;
 
 /// A run of bytes in the document's text.
 #[derive(Clone, Copy, Debug)]
@@ -45,39 +60,20 @@ pub(crate) struct Span {
     pub(crate) len: u32,
 }
 
-/// A member name with its hash, made once and looked up many times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
-    hash: u32,
-    name: Box<str>,
-}
-
-impl Key {
-    /// Prepares a decoded member name for look-ups.
-    pub fn new(name: &str) -> Self {
-        Self { hash: hash(name.as_bytes()), name: name.into() }
-    }
-
-    /// The member name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-}
-
-/// FNV-1a; a collision costs one text comparison and an object is scanned linearly anyway, so nobody gains by one.
-pub(crate) fn hash(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811c_9dc5, |state, &byte| (state ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
 impl Document {
     /// Reads bytes strictly and within `limits`.
     pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, ParseError> {
-        parse(bytes, limits)
+        parse(bytes, limits, &mut Shapes::default())
+    }
+
+    /// Reads bytes strictly and within `limits`, sharing the names of objects with other documents.
+    pub fn parse_with(bytes: &[u8], limits: &Limits, shapes: &mut Shapes) -> Result<Self, ParseError> {
+        parse(bytes, limits, shapes)
     }
 
     /// The document of a value we built ourselves; it is written and read back, so our own words obey the same rules.
     pub fn of(value: &Value) -> Result<Self, ParseError> {
-        parse(value.to_string().as_bytes(), &Limits::OURS)
+        Self::parse(value.to_string().as_bytes(), &Limits::OURS)
     }
 
     /// The outermost value.
@@ -85,14 +81,22 @@ impl Document {
         Node { document: self, position: self.slots.len().saturating_sub(1) as u32 }
     }
 
+    /// The value at a [`Node::position`] of this document.
+    pub fn node(&self, position: usize) -> Option<Node<'_>> {
+        (position < self.slots.len()).then_some(Node { document: self, position: position as u32 })
+    }
+
     /// How many values the document holds, itself included.
     pub fn nodes(&self) -> usize {
         self.slots.len()
     }
+}
 
-    fn text(&self, span: Span) -> &str {
-        let start = span.start as usize;
-        self.text.get(start..start + span.len as usize).unwrap_or_default()
+impl Span {
+    #[inline]
+    pub(crate) fn of(self, text: &str) -> &str {
+        let start = self.start as usize;
+        text.get(start..start + self.len as usize).unwrap_or_default()
     }
 }
 
@@ -136,26 +140,40 @@ pub struct Node<'a> {
 
 impl<'a> Node<'a> {
     /// What kind of value this is.
+    #[inline]
     pub fn kind(self) -> Kind {
         match self.slot() {
             Slot::Null => Kind::Null,
             Slot::Bool(_) => Kind::Bool,
             Slot::Number(_) => Kind::Number,
-            Slot::String(_) => Kind::String,
+            Slot::Short { .. } | Slot::Long(_) => Kind::String,
             Slot::Array { .. } => Kind::Array,
             Slot::Object { .. } => Kind::Object,
         }
     }
 
     /// The text, if this is a string.
+    #[inline]
     pub fn as_str(self) -> Option<&'a str> {
-        match self.slot() {
-            Slot::String(span) => Some(self.document.text(span)),
+        match self.document.slots.get(self.position as usize)? {
+            Slot::Short { len, bytes } => std::str::from_utf8(bytes.get(..usize::from(*len))?).ok(),
+            Slot::Long(span) => Some(span.of(&self.document.text)),
             _ => None,
         }
     }
 
+    /// Whether this is just that text.
+    #[inline]
+    pub fn is_text(self, text: &str) -> bool {
+        match self.document.slots.get(self.position as usize) {
+            Some(Slot::Short { len, bytes }) => bytes.get(..usize::from(*len)) == Some(text.as_bytes()),
+            Some(Slot::Long(span)) => span.len as usize == text.len() && span.of(&self.document.text) == text,
+            _ => false,
+        }
+    }
+
     /// The number, if this is one.
+    #[inline]
     pub fn as_f64(self) -> Option<f64> {
         match self.slot() {
             Slot::Number(number) => Some(number),
@@ -186,6 +204,7 @@ impl<'a> Node<'a> {
     }
 
     /// Whether this is an object.
+    #[inline]
     pub fn is_object(self) -> bool {
         matches!(self.slot(), Slot::Object { .. })
     }
@@ -210,26 +229,33 @@ impl<'a> Node<'a> {
 
     /// The member of an object, by a prepared key.
     pub fn get_key(self, key: &Key) -> Option<Self> {
-        self.find(key.hash, &key.name)
+        self.find(key.hash(), key.name())
     }
 
     fn find(self, hash: u32, name: &str) -> Option<Self> {
-        let Slot::Object { first, names, len } = self.slot() else { return None };
-        let (names, len) = (names as usize, len as usize);
-        let hashes = self.document.hashes.get(names..names + len)?;
-        let mut from = 0;
-        // A second round happens only when two names share a hash.
-        while let Some(found) = hashes.get(from..)?.iter().position(|&candidate| candidate == hash) {
-            let position = from + found;
-            if self.document.text(*self.document.names.get(names + position)?) == name {
-                return Some(self.sibling(first, position));
-            }
-            from = position + 1;
+        let (first, shape) = self.shape()?;
+        shape.find(hash, name).map(|position| self.sibling(first, position))
+    }
+
+    /// The member of an object, by a prepared key, remembering where it stands in objects of this shape.
+    ///
+    /// A memory belongs to one key: use it with that key only.
+    #[inline]
+    pub fn get_near(self, key: &Key, near: &mut Near) -> Option<Self> {
+        let Slot::Object { first, shape, .. } = self.slot() else { return None };
+        let shape = self.document.shapes.get(shape as usize)?;
+        near.find(key, shape).map(|position| self.sibling(first, position))
+    }
+
+    fn shape(self) -> Option<(u32, &'a Shape)> {
+        match self.slot() {
+            Slot::Object { first, shape, .. } => Some((first, self.document.shapes.get(shape as usize)?)),
+            _ => None,
         }
-        None
     }
 
     /// The element of an array.
+    #[inline]
     pub fn at(self, position: usize) -> Option<Self> {
         match self.slot() {
             Slot::Array { first, len } if position < len as usize => Some(self.sibling(first, position)),
@@ -247,6 +273,7 @@ impl<'a> Node<'a> {
     }
 
     /// The elements of an array, in order; nothing for other values.
+    #[inline]
     pub fn elements(self) -> Elements<'a> {
         let (first, len) = match self.slot() {
             Slot::Array { first, len } => (first, len),
@@ -257,15 +284,16 @@ impl<'a> Node<'a> {
 
     /// The members of an object, in RFC 8785 key order; nothing for other values.
     pub fn members(self) -> Members<'a> {
-        let (first, names, len) = match self.slot() {
-            Slot::Object { first, names, len } => (first, names as usize, len),
-            _ => (0, 0, 0),
+        let (first, len) = match self.slot() {
+            Slot::Object { first, len, .. } => (first, len),
+            _ => (0, 0),
         };
-        let names = self.document.names.get(names..names + len as usize).unwrap_or_default();
-        Members { values: Elements { document: self.document, positions: first..first + len }, names: names.iter() }
+        let values = Elements { document: self.document, positions: first..first + len };
+        Members { values: values.enumerate(), shape: self.shape().map(|(_, shape)| shape) }
     }
 
     /// The values directly inside a container, in document order.
+    #[inline]
     pub fn children(self) -> Elements<'a> {
         let (first, len) = match self.slot() {
             Slot::Array { first, len } | Slot::Object { first, len, .. } => (first, len),
@@ -275,8 +303,15 @@ impl<'a> Node<'a> {
     }
 
     /// Which value of its document this is, below [`Document::nodes`]; a set of nodes is a set of these.
+    #[inline]
     pub fn position(self) -> usize {
         self.position as usize
+    }
+
+    /// The value at another position of the same document.
+    #[inline]
+    pub fn elsewhere(self, position: usize) -> Self {
+        Self { document: self.document, position: position as u32 }
     }
 
     /// The value as a tree for building other documents.
@@ -285,7 +320,7 @@ impl<'a> Node<'a> {
             Slot::Null => Value::Null,
             Slot::Bool(value) => Value::Bool(value),
             Slot::Number(number) => number_value(number),
-            Slot::String(span) => Value::String(self.document.text(span).to_owned()),
+            Slot::Short { .. } | Slot::Long(_) => Value::String(self.as_str().unwrap_or_default().to_owned()),
             Slot::Array { .. } => Value::Array(self.elements().map(Node::to_value).collect()),
             Slot::Object { .. } => {
                 Value::Object(self.members().map(|(name, node)| (name.to_owned(), node.to_value())).collect())
@@ -296,13 +331,15 @@ impl<'a> Node<'a> {
     /// This value as a document of its own.
     pub fn to_document(self) -> Document {
         // What was read strictly once is canonical JSON, so reading it again cannot fail.
-        parse(&crate::canonical(self), &Limits::OURS).unwrap_or_default()
+        Document::parse(&crate::canonical(self), &Limits::OURS).unwrap_or_default()
     }
 
+    #[inline]
     pub(crate) fn slot(self) -> Slot {
         self.document.slots.get(self.position as usize).copied().unwrap_or(Slot::Null)
     }
 
+    #[inline]
     fn sibling(self, first: u32, offset: usize) -> Self {
         Self { document: self.document, position: first + offset as u32 }
     }
@@ -315,7 +352,9 @@ impl PartialEq for Node<'_> {
             (Slot::Null, Slot::Null) => true,
             (Slot::Bool(left), Slot::Bool(right)) => left == right,
             (Slot::Number(left), Slot::Number(right)) => left == right,
-            (Slot::String(left), Slot::String(right)) => self.document.text(left) == other.document.text(right),
+            (Slot::Short { .. }, Slot::Short { .. }) | (Slot::Long(_), Slot::Long(_)) => {
+                self.as_str() == other.as_str()
+            }
             (Slot::Array { len: left, .. }, Slot::Array { len: right, .. }) => {
                 left == right && self.elements().eq(other.elements())
             }
@@ -343,6 +382,7 @@ pub struct Elements<'a> {
 impl<'a> Iterator for Elements<'a> {
     type Item = Node<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Node<'a>> {
         self.positions.next().map(|position| Node { document: self.document, position })
     }
@@ -357,16 +397,17 @@ impl ExactSizeIterator for Elements<'_> {}
 /// The members of an object.
 #[derive(Clone, Debug)]
 pub struct Members<'a> {
-    values: Elements<'a>,
-    names: std::slice::Iter<'a, Span>,
+    values: std::iter::Enumerate<Elements<'a>>,
+    shape: Option<&'a Shape>,
 }
 
 impl<'a> Iterator for Members<'a> {
     type Item = (&'a str, Node<'a>);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let (value, &name) = (self.values.next()?, self.names.next()?);
-        Some((value.document.text(name), value))
+        let (position, value) = self.values.next()?;
+        Some((self.shape?.name(position), value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

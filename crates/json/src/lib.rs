@@ -7,13 +7,15 @@
 //!
 //! INVARIANT: no IO, clock, randomness or logging in this crate.
 
-mod canonical;
-mod document;
 mod parse;
+mod document;
+mod shape;
 mod pointer;
+mod canonical;
 
 pub use canonical::{Writer, canonical, canonical_value, canonical_without, compare_keys};
-pub use document::{Document, Elements, Key, Kind, Members, Node};
+pub use document::{Document, Elements, Kind, Members, Node};
 pub use parse::{Code, Exceeded, Limits, ParseError};
 pub use pointer::{InvalidPointer, Pointer};
 pub use serde_json::{Value, json};
+pub use shape::{Key, Near, Shapes};

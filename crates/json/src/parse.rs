@@ -1,12 +1,16 @@
 //! Bytes to [`Document`] within [`Limits`].
 //!
 //! One pass, no recursion, so that depth costs memory and never the stack. Whatever two readers could understand
-//! differently is refused: a signature must cover one reading only.
+//! differently is refused: a signature must cover one reading only. Of several flaws the first in reading order is
+//! named, so that every reader names the same one.
 //!
 //! INVARIANT: numbers are finite and within ±(2^53 − 1), object keys are distinct and in RFC 8785 order.
 
-use crate::document::{Document, Slot, Span, hash};
-use crate::{Pointer, compare_keys};
+use crate::Pointer;
+use crate::document::{Document, SHORT_MAX, Slot, Span};
+use crate::shape::{Name, Names, Shape, Shapes, hash};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Named bounds for one kind of input.
 #[derive(Clone, Debug)]
@@ -155,17 +159,21 @@ pub struct ParseError {
     pub limit: Option<Exceeded>,
 }
 
-pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Document, ParseError> {
+pub(crate) fn parse(bytes: &[u8], limits: &Limits, shapes: &mut Shapes) -> Result<Document, ParseError> {
     if bytes.len() > limits.bytes as usize {
         let limit = exceeded(limits, "bytes", limits.bytes, bytes.len());
         return Err(ParseError { code: Code::TooLarge, at: Pointer::root(), offset: 0, limit: Some(limit) });
     }
     match std::str::from_utf8(bytes) {
-        Ok(text) => Parser::new(text, limits).document(),
+        Ok(text) => Parser::new(text, limits, shapes).document(),
         Err(error) => {
-            // Reading the valid part finds the value in which the bad bytes stand.
+            // Reading the valid part finds an earlier flaw, or the value in which the bad bytes stand.
             let valid = std::str::from_utf8(bytes.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default();
-            let at = Parser::new(valid, limits).document().err().map(|found| found.at).unwrap_or_default();
+            let at = match Parser::new(valid, limits, shapes).document() {
+                Ok(_) => Pointer::root(),
+                Err(found) if found.code == Code::Syntax && found.offset == valid.len() => found.at,
+                Err(earlier) => return Err(earlier),
+            };
             Err(ParseError { code: Code::InvalidUnicode, at, offset: error.valid_up_to(), limit: None })
         }
     }
@@ -180,26 +188,24 @@ struct Frame {
     object: bool,
     values: usize,
     names: usize,
-}
-
-#[derive(Clone, Copy)]
-struct Name {
-    hash: u32,
-    span: Span,
+    name_text: usize,
 }
 
 struct Parser<'a> {
     input: &'a str,
     position: usize,
     limits: &'a Limits,
+    known: &'a mut Shapes,
     frames: Vec<Frame>,
     /// Finished values and names of all open containers.
     pending: Vec<Slot>,
     pending_names: Vec<Name>,
-    order: Vec<u32>,
+    /// The texts of the pending names.
+    name_text: String,
+    /// Whether the innermost container, and not one of its children, is being read.
+    between: bool,
     slots: Vec<Slot>,
-    hashes: Vec<u32>,
-    names: Vec<Span>,
+    shapes: Vec<Arc<Shape>>,
     text: String,
     nodes: usize,
 }
@@ -207,55 +213,70 @@ struct Parser<'a> {
 type Failure = (Code, Option<Exceeded>);
 
 impl<'a> Parser<'a> {
-    fn new(input: &'a str, limits: &'a Limits) -> Self {
+    fn new(input: &'a str, limits: &'a Limits, known: &'a mut Shapes) -> Self {
         Self {
             input,
             position: 0,
             limits,
+            known,
             frames: Vec::new(),
             pending: Vec::with_capacity(32),
             pending_names: Vec::with_capacity(32),
-            order: Vec::new(),
+            name_text: String::with_capacity(256),
+            between: false,
             slots: Vec::with_capacity(input.len() / 16),
-            hashes: Vec::with_capacity(input.len() / 32),
-            names: Vec::with_capacity(input.len() / 32),
-            text: String::with_capacity(input.len()),
+            shapes: Vec::with_capacity(input.len() / 128),
+            text: String::with_capacity(input.len() / 2),
             nodes: 0,
         }
     }
 
     fn document(mut self) -> Result<Document, ParseError> {
         match self.read() {
-            Ok(()) => Ok(Document {
-                slots: self.slots.into(),
-                hashes: self.hashes.into(),
-                names: self.names.into(),
-                text: self.text.into(),
-            }),
-            Err((code, limit)) => Err(ParseError { code, at: self.place(), offset: self.position, limit }),
+            Ok(()) => Ok(Document { slots: self.slots.into(), shapes: self.shapes.into(), text: self.text.into() }),
+            Err(failure) => {
+                // Names are compared when their object closes, so one that stands twice may have passed unseen.
+                let (code, limit) = if self.return_to_duplicate() { (Code::DuplicateKey, None) } else { failure };
+                Err(ParseError { code, at: self.place(), offset: self.position, limit })
+            }
         }
     }
 
-    /// The value being read: the innermost open member or element.
+    /// The value being read: the innermost open member or element, or their container between two of them.
     fn place(&self) -> Pointer {
         let mut place = Pointer::root();
         for (depth, frame) in self.frames.iter().enumerate() {
+            let inner = self.frames.get(depth + 1);
+            if inner.is_none() && self.between {
+                break;
+            }
             if frame.object {
-                let names_end = self.frames.get(depth + 1).map_or(self.pending_names.len(), |inner| inner.names);
-                match self.pending_names.get(frame.names..names_end).and_then(<[Name]>::last) {
-                    Some(name) => place.push(self.name_text(name)),
-                    None => break,
+                let names_end = inner.map_or(self.pending_names.len(), |inner| inner.names);
+                if let Some(name) = self.pending_names.get(frame.names..names_end).and_then(<[Name]>::last) {
+                    place.push(name.span.of(&self.name_text));
                 }
             } else {
-                let values_end = self.frames.get(depth + 1).map_or(self.pending.len(), |inner| inner.values);
+                let values_end = inner.map_or(self.pending.len(), |inner| inner.values);
                 place.push(values_end.saturating_sub(frame.values));
             }
         }
         place
     }
 
-    fn name_text(&self, name: &Name) -> &str {
-        span_text(&self.text, name.span)
+    /// Goes back to the first name of an open object that stands there twice, if there is one.
+    fn return_to_duplicate(&mut self) -> bool {
+        let twice = self.frames.iter().enumerate().find_map(|(depth, frame)| {
+            let end = self.frames.get(depth + 1).map_or(self.pending_names.len(), |inner| inner.names);
+            let mut seen = HashSet::new();
+            let mut names = self.pending_names.get(frame.names..end)?.iter();
+            let position = names.position(|name| !seen.insert(name.span.of(&self.name_text)))?;
+            Some((depth, frame.names + position))
+        });
+        let Some((depth, name)) = twice else { return false };
+        self.frames.truncate(depth + 1);
+        self.pending_names.truncate(name + 1);
+        self.between = false;
+        true
     }
 
     fn read(&mut self) -> Result<(), Failure> {
@@ -266,6 +287,7 @@ impl<'a> Parser<'a> {
             }
             // After a finished value: close what closes, or go on to the next child.
             loop {
+                self.between = true;
                 let Some(frame) = self.frames.last() else {
                     self.slots.extend(self.pending.pop());
                     self.blank();
@@ -281,7 +303,7 @@ impl<'a> Parser<'a> {
                     }
                     (Some(b','), false) => break,
                     (Some(b'}'), true) | (Some(b']'), false) => self.close()?,
-                    _ => return syntax(),
+                    (found, _) => return self.unexpected(found),
                 }
             }
         }
@@ -290,6 +312,7 @@ impl<'a> Parser<'a> {
     /// Reads a scalar or an empty container (`false`), or opens a container up to its first child (`true`).
     fn value(&mut self) -> Result<bool, Failure> {
         self.blank();
+        self.between = false;
         self.nodes += 1;
         if self.nodes > self.limits.nodes as usize {
             return self.passed(Code::TooManyNodes, "nodes", self.limits.nodes, self.nodes);
@@ -299,16 +322,8 @@ impl<'a> Parser<'a> {
             Some(b'[') => return self.open(false, b']'),
             Some(b'"') => {
                 self.position += 1;
-                let span = self.string()?;
-                if span.len > self.limits.string_bytes {
-                    return self.passed(
-                        Code::StringTooLong,
-                        "string_bytes",
-                        self.limits.string_bytes,
-                        span.len as usize,
-                    );
-                }
-                Slot::String(span)
+                let span = self.string(false)?;
+                self.text_slot(span)
             }
             Some(b't') => self.word("true", Slot::Bool(true))?,
             Some(b'f') => self.word("false", Slot::Bool(false))?,
@@ -320,12 +335,26 @@ impl<'a> Parser<'a> {
         Ok(false)
     }
 
+    /// Takes a short text out of the document's text and into its slot.
+    fn text_slot(&mut self, span: Span) -> Slot {
+        let mut bytes = [0; SHORT_MAX];
+        let text = span.of(&self.text).as_bytes();
+        match bytes.get_mut(..text.len()) {
+            Some(slot) => slot.copy_from_slice(text),
+            None => return Slot::Long(span),
+        }
+        self.text.truncate(span.start as usize);
+        Slot::Short { len: span.len as u8, bytes }
+    }
+
     fn open(&mut self, object: bool, end: u8) -> Result<bool, Failure> {
         self.position += 1;
         if self.frames.len() >= self.limits.depth as usize {
             return self.passed(Code::TooDeep, "depth", self.limits.depth, self.frames.len() + 1);
         }
-        self.frames.push(Frame { object, values: self.pending.len(), names: self.pending_names.len() });
+        let (values, names, name_text) = (self.pending.len(), self.pending_names.len(), self.name_text.len());
+        self.frames.push(Frame { object, values, names, name_text });
+        self.between = true;
         self.blank();
         if self.peek() == Some(end) {
             self.position += 1;
@@ -340,102 +369,101 @@ impl<'a> Parser<'a> {
 
     /// Reads `"name":` of the next member.
     fn name(&mut self) -> Result<(), Failure> {
-        if self.take() != Some(b'"') {
-            return syntax();
+        match self.take() {
+            Some(b'"') => {}
+            found => return self.unexpected(found),
         }
-        let span = self.string()?;
-        if span.len > self.limits.key_bytes {
-            return self.passed(Code::KeyTooLong, "key_bytes", self.limits.key_bytes, span.len as usize);
-        }
-        let hash = hash(span_text(&self.text, span).as_bytes());
+        let span = self.string(true)?;
+        let hash = hash(span.of(&self.name_text).as_bytes());
         self.pending_names.push(Name { hash, span });
         let open = self.frames.last().map_or(0, |frame| frame.names);
         let keys = self.pending_names.len() - open;
         if keys > self.limits.keys as usize {
+            self.between = false;
             return self.passed(Code::TooManyKeys, "keys", self.limits.keys, keys);
         }
         self.blank();
-        if self.take() == Some(b':') { Ok(()) } else { syntax() }
+        match self.take() {
+            Some(b':') => Ok(()),
+            found => self.unexpected(found),
+        }
     }
 
     /// Lays the children of the innermost container side by side and puts the container in their place.
     fn close(&mut self) -> Result<(), Failure> {
         let Some(frame) = self.frames.last() else { return syntax() };
-        let (object, values, names) = (frame.object, frame.values, frame.names);
+        let (object, values, names, name_text) = (frame.object, frame.values, frame.names, frame.name_text);
         let (first, len) = (self.slots.len() as u32, (self.pending.len() - values) as u32);
+        let children = self.pending.get(values..).unwrap_or_default();
         let slot = if object {
-            self.sort_names(names);
-            if let Some(twin) = self.duplicate(names) {
-                // The refusal points at the second of the two.
-                self.pending_names.push(twin);
-                return Err((Code::DuplicateKey, None));
-            }
-            let first_name = self.names.len() as u32;
-            for &position in &self.order {
-                self.slots.extend(self.pending.get(values + position as usize));
-                if let Some(name) = self.pending_names.get(names + position as usize) {
-                    self.hashes.push(name.hash);
-                    self.names.push(name.span);
+            let written = self.pending_names.get(names..).unwrap_or_default();
+            match self.known.of(&Names { names: written, text: &self.name_text }) {
+                Ok((shape, order)) => {
+                    self.slots.resize(self.slots.len() + children.len(), Slot::Null);
+                    let run = self.slots.get_mut(first as usize..).unwrap_or_default();
+                    for (child, &place) in children.iter().zip(order) {
+                        if let Some(slot) = run.get_mut(place as usize) {
+                            *slot = *child;
+                        }
+                    }
+                    self.shapes.push(shape.clone());
+                    Slot::Object { first, shape: self.shapes.len() as u32 - 1, len }
                 }
+                Err(_) => return Err((Code::DuplicateKey, None)),
             }
-            Slot::Object { first, names: first_name, len }
         } else {
-            self.slots.extend(self.pending.get(values..).unwrap_or_default());
+            self.slots.extend_from_slice(children);
             Slot::Array { first, len }
         };
         self.pending.truncate(values);
         self.pending_names.truncate(names);
+        self.name_text.truncate(name_text);
         self.frames.pop();
         self.pending.push(slot);
         Ok(())
     }
 
-    /// Fills `order` with the members of the innermost object in RFC 8785 order.
-    fn sort_names(&mut self, from: usize) {
-        let names = self.pending_names.get(from..).unwrap_or_default();
-        let text = &self.text;
-        let spelled = |position: &u32| names.get(*position as usize).map_or("", |name| span_text(text, name.span));
-        self.order.clear();
-        self.order.extend(0..names.len() as u32);
-        self.order.sort_unstable_by(|left, right| compare_keys(spelled(left), spelled(right)).then(left.cmp(right)));
+    /// Reads the rest of a string after its opening quote: a name, or into the document's text.
+    fn string(&mut self, name: bool) -> Result<Span, Failure> {
+        let start = self.target(name).len();
+        let read = self.characters(name);
+        let len = self.target(name).len() - start;
+        let (code, what, max) = match name {
+            true => (Code::KeyTooLong, "key_bytes", self.limits.key_bytes),
+            false => (Code::StringTooLong, "string_bytes", self.limits.string_bytes),
+        };
+        // Also when something is wrong further on: the limit was passed before that.
+        if len > max as usize {
+            return self.passed(code, what, max, len);
+        }
+        read.map(|()| Span { start: start as u32, len: len as u32 })
     }
 
-    fn duplicate(&self, from: usize) -> Option<Name> {
-        let name = |position: &u32| self.pending_names.get(from + *position as usize);
-        self.order.windows(2).find_map(|pair| match pair {
-            [left, right] => {
-                let (left, right) = (name(left)?, name(right)?);
-                (left.hash == right.hash && self.name_text(left) == self.name_text(right)).then_some(*right)
-            }
-            _ => None,
-        })
-    }
-
-    /// Reads the rest of a string after its opening quote into the document's text.
-    fn string(&mut self) -> Result<Span, Failure> {
-        let start = self.text.len();
+    fn characters(&mut self, name: bool) -> Result<(), Failure> {
         loop {
             let rest = self.input.as_bytes().get(self.position..).unwrap_or_default();
             let plain = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
-            let Some(plain) = plain else {
-                self.position = self.input.len();
-                return syntax();
-            };
-            let end = self.position + plain;
-            self.text.push_str(self.input.get(self.position..end).unwrap_or_default());
-            self.position = end + 1;
-            match rest.get(plain) {
-                Some(b'"') => {
-                    return Ok(Span { start: start as u32, len: (self.text.len() - start) as u32 });
+            let end = self.position + plain.unwrap_or(rest.len());
+            let plain_text = self.input.get(self.position..end).unwrap_or_default();
+            self.target(name).push_str(plain_text);
+            self.position = end;
+            match self.take() {
+                Some(b'"') => return Ok(()),
+                Some(b'\\') => {
+                    let character = self.escape()?;
+                    self.target(name).push(character);
                 }
-                Some(b'\\') => self.escape()?,
-                _ => return syntax(),
+                found => return self.unexpected(found),
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), Failure> {
-        let character = match self.take() {
+    fn target(&mut self, name: bool) -> &mut String {
+        if name { &mut self.name_text } else { &mut self.text }
+    }
+
+    fn escape(&mut self) -> Result<char, Failure> {
+        Ok(match self.take() {
             Some(b'"') => '"',
             Some(b'\\') => '\\',
             Some(b'/') => '/',
@@ -445,10 +473,8 @@ impl<'a> Parser<'a> {
             Some(b'r') => '\r',
             Some(b't') => '\t',
             Some(b'u') => self.unicode_escape()?,
-            _ => return syntax(),
-        };
-        self.text.push(character);
-        Ok(())
+            found => return self.unexpected(found),
+        })
     }
 
     fn unicode_escape(&mut self) -> Result<char, Failure> {
@@ -471,12 +497,13 @@ impl<'a> Parser<'a> {
     }
 
     fn hex4(&mut self) -> Result<u32, Failure> {
-        let digits = self.input.as_bytes().get(self.position..self.position + 4).ok_or((Code::Syntax, None))?;
-        self.position += 4;
-        digits.iter().try_fold(0, |value, &digit| {
-            let digit = char::from(digit).to_digit(16).ok_or((Code::Syntax, None))?;
-            Ok(value * 16 + digit)
-        })
+        let mut unit = 0;
+        for _ in 0..4 {
+            let Some(digit) = self.peek().and_then(|byte| char::from(byte).to_digit(16)) else { return syntax() };
+            self.position += 1;
+            unit = unit * 16 + digit;
+        }
+        Ok(unit)
     }
 
     fn number(&mut self) -> Result<Slot, Failure> {
@@ -487,7 +514,11 @@ impl<'a> Parser<'a> {
         }
         let integer = self.digits();
         let leading_zero = self.input.as_bytes().get(self.position - integer) == Some(&b'0');
-        if integer == 0 || (integer > 1 && leading_zero) {
+        if integer > 1 && leading_zero {
+            self.position -= integer - 1;
+            return syntax();
+        }
+        if integer == 0 {
             return syntax();
         }
         let mut plain = true;
@@ -542,10 +573,12 @@ impl<'a> Parser<'a> {
     }
 
     fn word(&mut self, word: &str, slot: Slot) -> Result<Slot, Failure> {
-        if !self.input.get(self.position..).unwrap_or_default().starts_with(word) {
-            return syntax();
+        for byte in word.bytes() {
+            match self.take() {
+                Some(found) if found == byte => {}
+                found => return self.unexpected(found),
+            }
         }
-        self.position += word.len();
         Ok(slot)
     }
 
@@ -565,6 +598,12 @@ impl<'a> Parser<'a> {
         Some(byte)
     }
 
+    /// Stops at the byte just taken, or at the end.
+    fn unexpected<T>(&mut self, found: Option<u8>) -> Result<T, Failure> {
+        self.position -= usize::from(found.is_some());
+        syntax()
+    }
+
     fn passed<T>(&self, code: Code, what: &str, max: u32, got: usize) -> Result<T, Failure> {
         Err((code, Some(exceeded(self.limits, what, max, got))))
     }
@@ -572,11 +611,6 @@ impl<'a> Parser<'a> {
 
 fn syntax<T>() -> Result<T, Failure> {
     Err((Code::Syntax, None))
-}
-
-fn span_text(text: &str, span: Span) -> &str {
-    let start = span.start as usize;
-    text.get(start..start + span.len as usize).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -684,9 +718,33 @@ mod tests {
     }
 
     #[test]
+    fn the_first_of_several_flaws_is_named() {
+        refused(r#"{"b":1,"b":2,"a":1,"a":2}"#, "json_duplicate_key", "/b");
+        refused(r#"{"a":1,"a":{"b":1,"b":2}}"#, "json_duplicate_key", "/a");
+        refused(r#"{"a":1,"b":[{"c":1,"c":2}],"a":2}"#, "json_duplicate_key", "/b/0/c");
+        refused(r#"{"x":[0,{"a":1,"a":[tru"#, "json_duplicate_key", "/x/1/a");
+        refused(r#"{"a":9007199254740992,"b":1,"b":2}"#, "number_out_of_range", "/a");
+        refused_bytes(b"[tru,\"\xff\"]", &Limits::DOCUMENT, "json_syntax", "/0");
+        refused_bytes(b"[tru\xff\"]", &Limits::DOCUMENT, "invalid_unicode", "/0");
+        refused_bytes(b"[01\xff]", &Limits::DOCUMENT, "json_syntax", "/0");
+        refused_bytes(b"[\"\\u12\xff\"]", &Limits::DOCUMENT, "invalid_unicode", "/0");
+        refused_bytes(b"[\"a\n\xff\"]", &Limits::DOCUMENT, "json_syntax", "/0");
+        refused_bytes(b"{\"a\":1}\xff", &Limits::DOCUMENT, "invalid_unicode", "");
+        refused_bytes(b"{\"a\":1,\"a\":2,\xff", &Limits::DOCUMENT, "json_duplicate_key", "/a");
+        let long = format!("[\"{}\\q", "x".repeat(8193));
+        refused_bytes(long.as_bytes(), &Limits::INTENT, "json_string_too_long", "/0");
+        let long = format!("[\"{}\\q", "x".repeat(8192));
+        refused_bytes(long.as_bytes(), &Limits::INTENT, "json_syntax", "/0");
+    }
+
+    #[test]
     fn the_place_of_a_flaw_is_the_value_being_read() {
         refused(r#"{"a":{"b":[1,2,x]}}"#, "json_syntax", "/a/b/2");
         refused(r#"{"a":1,"b":tru}"#, "json_syntax", "/b");
         refused(r#"[[],{"k":"\q"}]"#, "json_syntax", "/1/k");
+        refused(r#"{"a":1,}"#, "json_syntax", "");
+        refused(r#"[["x" "y"]]"#, "json_syntax", "/0");
+        refused(r#"{"a":{"b":1"#, "json_syntax", "/a");
+        refused(r#"{"a":1,"b" 2}"#, "json_syntax", "");
     }
 }

@@ -26,8 +26,7 @@ pub fn canonical(value: &Value) -> String {
 
 /// RFC 8785 §3.2.2.3, which is Number::toString of ECMA-262.
 ///
-/// Rust's exponent form has the same shortest digits; only their arrangement is decided here. With the digits
-/// `d1 d2 ... dk` the number is `0.d1d2...dk` times ten to the power `point`.
+/// With the digits `d1 d2 ... dk` the number is `0.d1d2...dk` times ten to the power `point`.
 pub(crate) fn number_text(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
@@ -35,7 +34,7 @@ pub(crate) fn number_text(number: f64) -> String {
     if number < 0.0 {
         return format!("-{}", number_text(-number));
     }
-    let text = format!("{number:e}");
+    let text = shortest_text(number);
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let digits = mantissa.replace('.', "");
@@ -53,6 +52,17 @@ pub(crate) fn number_text(number: f64) -> String {
         let sign = if exponent < 0 { '-' } else { '+' };
         format!("{mantissa}e{sign}{}", exponent.abs())
     }
+}
+
+/// The number in exponent form, with as few digits as read back to it, and among those the nearest ones.
+///
+/// Where two are equally near, RFC 8785 takes the even one, as a note of ECMA-262 recommends. Rust's shortest form does
+/// not promise that; its form with a given number of digits does, but may read back to a neighbour.
+fn shortest_text(number: f64) -> String {
+    let shortest = format!("{number:e}");
+    let digits = shortest.chars().take_while(|character| *character != 'e').filter(char::is_ascii_digit).count();
+    let nearest = format!("{number:.places$e}", places = digits.saturating_sub(1));
+    if nearest.parse() == Ok(number) { nearest } else { shortest }
 }
 
 fn zeros(count: i32) -> String {
@@ -119,6 +129,14 @@ mod tests {
         check_number(4.50, "4.5");
         check_number(2e-3, "0.002");
         check_number(1e-27, "1e-27");
+    }
+
+    #[test]
+    fn of_two_equally_near_numbers_the_even_one_is_written() {
+        check_number(1424953923781206.0 + 0.25, "1424953923781206.2");
+        check_number(1199254740333333.0 + 0.25, "1199254740333333.2");
+        check_number(1199254740333333.0 + 0.75, "1199254740333333.8");
+        check_number(2f64.powi(-44), "5.684341886080802e-14");
     }
 
     #[test]

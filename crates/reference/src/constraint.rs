@@ -56,7 +56,8 @@ pub(crate) enum Test {
     In(Vec<Value>),
     NotIn(Vec<Value>),
     Contains,
-    Matches(Pattern),
+    /// The pattern, and the place of the operand.
+    Matches(Pattern, String),
     Before(Instant),
     After(Instant),
     Within(Instant, Instant),
@@ -136,7 +137,7 @@ fn read_test(operator: &Field, value: &Field, counts: &mut Counts) -> Result<Tes
         "in" => read_members(value).map(Test::In),
         "not_in" => read_members(value).map(Test::NotIn),
         "contains" => Ok(Test::Contains),
-        "matches" => read_pattern(value, counts).map(Test::Matches),
+        "matches" => read_pattern(value, counts).map(|pattern| Test::Matches(pattern, value.at.clone())),
         "before" => read_instant(value).map(Test::Before),
         "after" => read_instant(value).map(Test::After),
         "within" => read_interval(value).map(|(start, end)| Test::Within(start, end)),

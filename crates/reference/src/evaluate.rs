@@ -46,7 +46,7 @@ pub struct LeafRecord {
 /// Evaluates the constraints of an intent over a document.
 pub fn evaluate(constraints: &Value, document: &Value) -> Result<Evaluation, Refusal> {
     let constraint = Constraint::read(&Field::new(constraints, "/constraints"))?;
-    let (holds, leaves) = judge(&constraint, document);
+    let (holds, leaves) = judge(&constraint, document)?;
     Ok(Evaluation { holds, leaves: leaves.iter().map(|leaf| leaf.passed).collect() })
 }
 
@@ -61,41 +61,55 @@ pub(crate) struct LeafTruth<'a> {
 }
 
 /// The truth of a tree, and of each of its leaves.
-pub(crate) fn judge<'a>(constraint: &'a Constraint, document: &'a Value) -> (bool, Vec<LeafTruth<'a>>) {
+pub(crate) fn judge<'a>(
+    constraint: &'a Constraint,
+    document: &'a Value,
+) -> Result<(bool, Vec<LeafTruth<'a>>), Refusal> {
     let mut leaves = Vec::new();
-    let holds = holds(constraint, document, false, &mut leaves);
-    (holds, leaves)
+    let holds = holds(constraint, document, false, &mut leaves)?;
+    Ok((holds, leaves))
 }
 
-fn holds<'a>(constraint: &'a Constraint, document: &'a Value, negated: bool, leaves: &mut Vec<LeafTruth<'a>>) -> bool {
+fn holds<'a>(
+    constraint: &'a Constraint,
+    document: &'a Value,
+    negated: bool,
+    leaves: &mut Vec<LeafTruth<'a>>,
+) -> Result<bool, Refusal> {
     // Each list is evaluated to its end before anything is concluded from it.
-    let mut each = |list: &'a [Constraint], negated: bool| -> Vec<bool> {
+    let mut each = |list: &'a [Constraint], negated: bool| -> Result<Vec<bool>, Refusal> {
         list.iter().map(|constraint| holds(constraint, document, negated, leaves)).collect()
     };
     match constraint {
-        Constraint::AllOf(list) => each(list, negated).iter().all(|truth| *truth),
-        Constraint::AnyOf(list) => each(list, negated).iter().any(|truth| *truth),
-        Constraint::Not(list) => !each(list, !negated).iter().any(|truth| *truth),
+        Constraint::AllOf(list) => Ok(each(list, negated)?.iter().all(|truth| *truth)),
+        Constraint::AnyOf(list) => Ok(each(list, negated)?.iter().any(|truth| *truth)),
+        Constraint::Not(list) => Ok(!each(list, !negated)?.iter().any(|truth| *truth)),
         Constraint::Leaf(leaf) => {
-            let truth = leaf_truth(leaf, document, negated);
+            let truth = leaf_truth(leaf, document, negated)?;
             let passed = truth.passed;
             leaves.push(truth);
-            passed
+            Ok(passed)
         }
     }
 }
 
-fn leaf_truth<'a>(leaf: &'a Leaf, document: &'a Value, negated: bool) -> LeafTruth<'a> {
+fn leaf_truth<'a>(leaf: &'a Leaf, document: &'a Value, negated: bool) -> Result<LeafTruth<'a>, Refusal> {
     let reached = leaf.path.reach(document);
-    let passing = reached.iter().find(|node| passes(&leaf.test, &leaf.value, node.value));
+    let mut passing = None;
+    for node in &reached {
+        if passes(&leaf.test, &leaf.value, node.value)? {
+            passing = Some(node);
+            break;
+        }
+    }
     let passed = passing.is_some();
     let witness = passing.or(reached.first()).cloned();
-    LeafTruth { leaf, negated, passed, witness }
+    Ok(LeafTruth { leaf, negated, passed, witness })
 }
 
 /// Whether one value passes an operator with its operand.
-fn passes(test: &Test, operand: &Value, value: &Value) -> bool {
-    match test {
+fn passes(test: &Test, operand: &Value, value: &Value) -> Result<bool, Refusal> {
+    let passes = match test {
         Test::Eq => value == operand,
         Test::Ne => value != operand,
         Test::Lt => order(value, operand) == Some(Ordering::Less),
@@ -105,13 +119,17 @@ fn passes(test: &Test, operand: &Value, value: &Value) -> bool {
         Test::In(members) => members.iter().any(|member| value == member),
         Test::NotIn(members) => !members.iter().any(|member| value == member),
         Test::Contains => contains(value, operand),
-        Test::Matches(pattern) => value.text().is_some_and(|text| pattern.is_found_in(text)),
+        Test::Matches(pattern, at) => match value.text() {
+            Some(text) => pattern.is_found_in(text).map_err(|code| Refusal::new(code, at))?,
+            None => false,
+        },
         Test::Before(bound) => instant(value).is_some_and(|instant| instant < *bound),
         Test::After(bound) => instant(value).is_some_and(|instant| *bound < instant),
         Test::Within(start, end) => instant(value).is_some_and(|instant| *start <= instant && instant <= *end),
         Test::Outside(start, end) => instant(value).is_some_and(|instant| instant < *start || *end < instant),
         Test::Exists => true,
-    }
+    };
+    Ok(passes)
 }
 
 /// Text in text; an array in an array as a contiguous run; anything else as an element of an array.

@@ -79,7 +79,9 @@ pub fn read_intent(document: &Value) -> Result<Intent, Refusal> {
 fn check_parties(fields: &Fields) -> Result<(), Refusal> {
     let intent_id = fields.required("intent_id")?;
     let name = intent_id.text()?.strip_prefix(INTENT_ID_PREFIX);
-    if name.is_none_or(str::is_empty) {
+    // The published pattern is `.+`, and a dot is no line terminator.
+    let is_line = |name: &str| !name.is_empty() && !name.contains(['\n', '\r', '\u{2028}', '\u{2029}']);
+    if !name.is_some_and(is_line) {
         return Err(intent_id.refusal("invalid_value"));
     }
     fields.required("issuer_did")?.matching(DID)?;

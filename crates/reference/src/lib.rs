@@ -15,10 +15,7 @@ mod decimal;
 mod instant;
 mod order;
 
-mod group_names;
 mod pattern;
-mod pattern_size;
-mod pattern_syntax;
 
 mod pointer;
 

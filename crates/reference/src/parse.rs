@@ -116,7 +116,7 @@ impl Reader<'_> {
                 return Err(Refusal::new("json_duplicate_key", &place));
             }
             if members.len() == self.limits.keys {
-                return Err(Refusal::new("json_too_many_keys", at));
+                return Err(Refusal::new("json_too_many_keys", &place));
             }
             self.skip_space();
             self.expect(b':', at)?;

@@ -80,7 +80,7 @@ pub fn resolve(intent: &Value, candidates: &[Value], over_budget: OverBudget) ->
     let mut rejected = Vec::new();
     for (position, candidate) in candidates.iter().enumerate() {
         let candidate = Candidate::read(candidate, position)?;
-        match judge_candidate(&intent, candidate) {
+        match judge_candidate(&intent, candidate)? {
             Verdict::Matched(found) if found.over_budget && over_budget == OverBudget::Reject => {
                 rejected.push(found.into_refused());
             }
@@ -112,12 +112,17 @@ enum Verdict<'v> {
 }
 
 /// RFC 0020 A.3 R3 and R4: constraints, cost, quality, projection, in this order.
-fn judge_candidate<'v>(intent: &Intent, candidate: Candidate<'v>) -> Verdict<'v> {
+fn judge_candidate<'v>(intent: &Intent, candidate: Candidate<'v>) -> Result<Verdict<'v>, Refusal> {
     let cut = intent.projection.cut(candidate.record);
-    let (holds, leaves) = judge(&intent.constraints, candidate.record);
+    let (holds, leaves) = judge(&intent.constraints, candidate.record)?;
     let evaluations: Vec<LeafRecord> = leaves.iter().map(|leaf| leaf.record(&cut)).collect();
     let refused = |outcome, explanation| {
-        Verdict::Refused(Refused { id: candidate.id.clone(), outcome, evaluations: evaluations.clone(), explanation })
+        Ok(Verdict::Refused(Refused {
+            id: candidate.id.clone(),
+            outcome,
+            evaluations: evaluations.clone(),
+            explanation,
+        }))
     };
     if !holds {
         return refused("reject", format!("constraints: {}", adverse_leaves(&leaves)));
@@ -138,7 +143,8 @@ fn judge_candidate<'v>(intent: &Intent, candidate: Candidate<'v>) -> Verdict<'v>
         Ok(payload) => {
             let (inputs, score) = score(&candidate.quality, budget, cost.as_ref());
             let over_budget = cost_flaw.is_some();
-            Verdict::Matched(Box::new(Matched { candidate, cost, over_budget, payload, evaluations, inputs, score }))
+            let matched = Matched { candidate, cost, over_budget, payload, evaluations, inputs, score };
+            Ok(Verdict::Matched(Box::new(matched)))
         }
     }
 }

@@ -4,7 +4,7 @@
 //! costs memory up to the step limit and never the stack.
 
 use super::OutOfSteps;
-use super::class::{self, Class};
+use super::class::{self, Class, has};
 use super::syntax::Syntax;
 
 /// A compiled pattern for the backtracking engine.
@@ -408,10 +408,4 @@ enum Next {
 
 fn moved(position: usize, bytes: usize, backward: bool) -> usize {
     if backward { position.saturating_sub(bytes) } else { position + bytes }
-}
-
-fn has(class: &Class, character: char) -> bool {
-    let ranges = class.ranges();
-    let after = ranges.partition_point(|range| range.end() < character);
-    ranges.get(after).is_some_and(|range| range.start() <= character)
 }

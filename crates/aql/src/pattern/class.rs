@@ -1,6 +1,8 @@
 //! RFC 0020 A.1: character classes as ECMA-262 defines them, which is not how Rust's engines do.
 
-use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, HirKind};
+use super::property;
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+use std::sync::LazyLock;
 
 pub(super) type Class = ClassUnicode;
 
@@ -60,40 +62,25 @@ pub(super) fn negated(mut class: Class) -> Class {
     class
 }
 
-/// `\p{…}`: a Unicode property as ECMA-262 spells it (exact names, no loose matching).
-pub(super) fn property(body: &str) -> Option<Class> {
-    let (name, value) = match body.split_once('=') {
-        Some((name, value)) => (Some(name), value),
-        None => (None, body),
-    };
-    let exact = |text: &str| {
-        text.starts_with(|first: char| first.is_ascii_uppercase())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    };
-    let known = match name {
-        None => exact(value) && !is_script(value),
-        Some("General_Category" | "gc" | "Script" | "sc" | "Script_Extensions" | "scx") => exact(value),
-        Some(_) => false,
-    };
-    if !known {
-        return None;
-    }
-    let hir = regex_syntax::Parser::new().parse(&format!("\\p{{{body}}}")).ok()?;
-    match hir.into_kind() {
-        HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => Some(class),
-        HirKind::Literal(literal) => {
-            let text = String::from_utf8(literal.0.into_vec()).ok()?;
-            let mut characters = text.chars();
-            let first = characters.next()?;
-            characters.next().is_none().then(|| single(first))
-        }
-        _ => None,
-    }
+/// Whether a character may begin a name (ECMA-262 RegExpIdentifierStart).
+pub(super) fn begins_name(character: char) -> bool {
+    static LETTERS: LazyLock<Class> = LazyLock::new(|| property::read("ID_Start").unwrap_or_else(|_| none()));
+    matches!(character, '$' | '_' | 'A'..='Z' | 'a'..='z') || (!character.is_ascii() && has(&LETTERS, character))
 }
 
-/// Rust reads `\p{Greek}` as a script; ECMA-262 wants `Script=` before it.
-fn is_script(value: &str) -> bool {
-    let parse = |pattern: String| regex_syntax::Parser::new().parse(&pattern).ok();
-    let script = parse(format!("\\p{{Script={value}}}"));
-    script.is_some() && script == parse(format!("\\p{{{value}}}"))
+/// Whether a character may stand inside a name (ECMA-262 RegExpIdentifierPart).
+pub(super) fn continues_name(character: char) -> bool {
+    static LETTERS: LazyLock<Class> = LazyLock::new(|| property::read("ID_Continue").unwrap_or_else(|_| none()));
+    let joiner = matches!(character, '\u{200c}' | '\u{200d}');
+    begins_name(character)
+        || character.is_ascii_digit()
+        || joiner
+        || (!character.is_ascii() && has(&LETTERS, character))
+}
+
+/// Whether a class has a character.
+pub(super) fn has(class: &Class, character: char) -> bool {
+    let ranges = class.ranges();
+    let after = ranges.partition_point(|range| range.end() < character);
+    ranges.get(after).is_some_and(|range| range.start() <= character)
 }

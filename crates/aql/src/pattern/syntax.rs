@@ -3,6 +3,7 @@
 //! Annex B's leniency belongs to patterns without the flag and is refused, with the place.
 
 use super::class::{self, Class};
+use super::property;
 
 /// A pattern as a tree.
 #[derive(Clone, Debug)]
@@ -85,17 +86,7 @@ const NESTING_MAX: usize = 64;
 
 pub(super) fn parse(source: &str) -> Result<Syntax, Error> {
     let characters: Vec<char> = source.chars().collect();
-    let names = group_names(&characters);
-    let mut parser = Parser {
-        characters: &characters,
-        position: 0,
-        groups: 0,
-        nesting: 0,
-        disjunctions: 0,
-        branch: Vec::new(),
-        names,
-        seen: Vec::new(),
-    };
+    let mut parser = Parser { names: group_names(&characters), ..Parser::at(&characters, 0) };
     let syntax = parser.disjunction()?;
     match parser.peek() {
         None => Ok(syntax),
@@ -115,8 +106,8 @@ fn group_names(characters: &[char]) -> Vec<Option<String>> {
             '(' if !in_class => {
                 match (characters.get(position + 1), characters.get(position + 2), characters.get(position + 3)) {
                     (Some('?'), Some('<'), Some(next)) if *next != '=' && *next != '!' => {
-                        let name = characters.iter().skip(position + 3).take_while(|&&character| character != '>');
-                        names.push(Some(name.collect()));
+                        // What is no name is refused when the parser comes to it.
+                        names.push(Parser::at(characters, position + 3).group_name().ok());
                     }
                     (Some('?'), _, _) => {}
                     _ => names.push(None),
@@ -141,7 +132,20 @@ struct Parser<'a> {
     seen: Vec<(String, Vec<(u32, u32)>)>,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    fn at(characters: &'a [char], position: usize) -> Self {
+        Self {
+            characters,
+            position,
+            groups: 0,
+            nesting: 0,
+            disjunctions: 0,
+            branch: Vec::new(),
+            names: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
     fn peek(&self) -> Option<char> {
         self.characters.get(self.position).copied()
     }
@@ -308,13 +312,15 @@ impl Parser<'_> {
     fn group_name(&mut self) -> Result<String, Error> {
         let mut name = String::new();
         loop {
-            match self.take() {
+            let letter = match self.take() {
                 Some('>') if !name.is_empty() => return Ok(name),
-                Some(first @ ('$' | '_')) => name.push(first),
-                Some(letter) if letter.is_alphabetic() || (letter.is_alphanumeric() && !name.is_empty()) => {
-                    name.push(letter)
-                }
-                _ => return self.back(|parser| parser.invalid("this is no group name")),
+                Some('\\') if self.eat("u") => self.unicode_escape()?,
+                other => other,
+            };
+            match letter {
+                Some(first) if name.is_empty() && class::begins_name(first) => name.push(first),
+                Some(next) if !name.is_empty() && class::continues_name(next) => name.push(next),
+                _ => return self.invalid("this is no group name"),
             }
         }
     }
@@ -407,8 +413,15 @@ impl Parser<'_> {
                     self.position += 1;
                 }
                 let body: String = self.characters.get(start..self.position).unwrap_or_default().iter().collect();
-                let Some(class) = class::property(&body).filter(|_| self.peek() == Some('}')) else {
-                    return self.invalid("this is no Unicode property");
+                if self.peek() != Some('}') {
+                    return self.invalid("a property ends with `}`");
+                }
+                let class = match property::read(&body) {
+                    Ok(class) => class,
+                    Err(ErrorKind::Unsupported) => {
+                        return self.fail(ErrorKind::Unsupported, "this Unicode property is not supported");
+                    }
+                    Err(kind) => return self.fail(kind, "this is no Unicode property"),
                 };
                 if letter == 'p' { class } else { class::negated(class) }
             }

@@ -134,3 +134,62 @@ fn empty_rounds_end() {
     check(r"(?:(?=a))*b", "b", true);
     check(r"(?:\b|a)*\1(x)", "aax", true);
 }
+
+#[test]
+fn names_of_groups_are_identifiers() {
+    check(r"^(?<\u0061>x)\k<a>$", "xx", true);
+    check(r"^(?<a>x)\k<\u{61}>$", "xx", true);
+    check(r"^(?<\ud835\udc9c>x)\k<𝒜>$", "xx", true);
+    check("(?<e\u{301}>a)(?<a\u{200d}>b)(?<$·_1>c)", "abc", true);
+    for source in
+        ["(?<>x)", "(?<\u{345}>x)", "(?<a-b>x)", r"(?<\u>x)", r"(?<\x61>x)", r"(?<\ud835>x)", "(?<1>x)", "(?<a"]
+    {
+        refused(source, "invalid_regex");
+    }
+}
+
+#[test]
+fn properties_have_their_names_in_the_standard_and_no_others() {
+    for (source, subject) in [
+        (r"^\p{space}\p{digit}\p{punct}\p{cntrl}$", " 1!\n"),
+        (r"^\p{L}\p{gc=Lu}\p{General_Category=Letter}$", "aAa"),
+        (r"^\p{sc=Grek}\p{Script=Greek}\p{scx=Greek}$", "ααα"),
+        (r"^\p{Script=Old_Italic}\p{sc=Ital}$", "\u{10300}\u{10300}"),
+        (r"^\p{ID_Start}\p{XIDC}\p{Any}\p{ASCII}\P{Cs}\p{Emoji}$", "aaaaa😀"),
+    ] {
+        check(source, subject, true);
+    }
+    check(r"\p{Surrogate}", "a\u{e000}", false);
+    for name in [
+        "lu",
+        "LU",
+        "UppercaseLetter",
+        "IsL",
+        "Greek",
+        "Hyphen",
+        "Other_Math",
+        "Grapheme_Link",
+        "gc=Any",
+        "gc=ASCII",
+        "sc=GREEK",
+        "sc=greek",
+        "sc=Olditalic",
+        "sc=OldItalic",
+        "Script=Signwriting",
+        "sc=L",
+        "Age=6.0",
+        "",
+        "L=",
+        "=L",
+        "Alphabetic=Yes",
+        "Prepended_Concatenation_Mark",
+        "White_Space=",
+        "sc=",
+        "gc=Space",
+    ] {
+        refused(&format!("\\p{{{name}}}"), "invalid_regex");
+    }
+    for name in ["Changes_When_NFKC_Casefolded", "CWKCF", "sc=Unknown", "scx=Zzzz"] {
+        refused(&format!("\\P{{{name}}}"), "regex_feature_unsupported");
+    }
+}

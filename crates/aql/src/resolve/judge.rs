@@ -98,7 +98,9 @@ pub(super) fn judge(
         judgement.explanation = reason;
         return Ok(judgement);
     }
-    match intent.projection.apply(record, &mut evaluator.meter.visits) {
+    let projected = intent.projection.apply(record, &mut evaluator.meter.visits);
+    evaluator.meter.within_fuel()?;
+    match projected {
         Err(pointers) => {
             judgement.explanation = format!("projection_failure: {}", pointers.join(", "));
             return Ok(judgement);

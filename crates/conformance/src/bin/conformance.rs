@@ -29,7 +29,11 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     let implementations: [&dyn Implementation; 2] = [&Fast, &Twin];
     let report = run(&corpus, &implementations);
-    if arguments.json { print_json(&report) } else { print_table(&report) }
+    if arguments.json {
+        print_json(&report)
+    } else {
+        print_table(&report)
+    }
     Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -50,7 +54,7 @@ fn print_table(report: &Report<'_>) {
         println!("  answered {}", verdict.answer.as_ref().map(ToString::to_string).unwrap_or_default());
     }
     for entry in &report.stale {
-        println!("\nexpected-failures.toml lists `{entry}`, which is no case");
+        println!("\nexpected-failures.toml lists `{entry}`, which nothing answers to");
     }
     let passed = report.verdicts.iter().filter(|verdict| verdict.passed).count();
     println!("\nconformance: {passed} passed, {} failed", report.verdicts.len() - passed);

@@ -251,7 +251,7 @@ fn check_record(
     let (constraints, projection, document) = (value(constraints), value(projection), value(document));
     let constraint = Constraint::read(&Field::new(&constraints, "/constraints")).unwrap();
     let projection = Projection::read(&Field::new(&projection, "/projection")).unwrap();
-    let (_, leaves) = judge(&constraint, &document);
+    let (_, leaves) = judge(&constraint, &document).unwrap();
     let record = leaves[0].record(&projection.cut(&document));
     let candidate_value = record.candidate_value.as_ref().map(canonical);
     assert_eq!((record.passed, candidate_value.as_deref(), record.reason.as_deref()), (passed, shown, reason));
@@ -300,7 +300,7 @@ fn a_hidden_witness_is_not_shown() {
 fn the_record_repeats_the_leaf_as_written() {
     let (constraints, document) = (value(&leaf("/x~1y", "in", "[1.0]")), value("{}"));
     let constraint = Constraint::read(&Field::new(&constraints, "")).unwrap();
-    let (_, leaves) = judge(&constraint, &document);
+    let (_, leaves) = judge(&constraint, &document).unwrap();
     let projection = value(ALL);
     let record = leaves[0].record(&Projection::read(&Field::new(&projection, "")).unwrap().cut(&document));
     assert_eq!((record.path.as_str(), record.operator.as_str()), ("/x~1y", "in"));

@@ -154,7 +154,7 @@ fn each_limit_is_the_last_size_allowed() {
         ("[[1]]".to_owned(), "[0,[[]]]".to_owned(), "json_too_deep", "/1/0"),
         (r#"{"a":[]}"#.to_owned(), r#"{"a":[{}]}"#.to_owned(), "json_too_deep", "/a/0"),
         ("[1,2,3,4]".to_owned(), "[1,2,3,4,5]".to_owned(), "json_too_many_nodes", "/4"),
-        (r#"{"a":1,"b":2}"#.to_owned(), r#"[{"a":1,"b":2,"c":3}]"#.to_owned(), "json_too_many_keys", "/0"),
+        (r#"{"a":1,"b":2}"#.to_owned(), r#"[{"a":1,"b":2,"c":3}]"#.to_owned(), "json_too_many_keys", "/0/c"),
         (r#"{"abc":1}"#.to_owned(), r#"[{"abcd":1}]"#.to_owned(), "json_key_too_long", "/0"),
         (r#"{"\u20ac":1}"#.to_owned(), r#"{"a\u20ac":1}"#.to_owned(), "json_key_too_long", ""),
         (r#"["abcd"]"#.to_owned(), r#"["abcde"]"#.to_owned(), "json_string_too_long", "/0"),

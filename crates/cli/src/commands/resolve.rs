@@ -1,0 +1,81 @@
+//! `rialto resolve`: an intent, a file of candidates, and the answer (RFC 0020 A.3 R1 to R6).
+
+use super::Asking;
+use crate::failure::{Exit, Failure};
+use crate::keys::Signer;
+use crate::output::resolution::{self, Layout};
+use crate::output::text::{json_line, json_lines};
+use crate::{answer, candidates, clock, output};
+use aql::Fuel;
+use json::{Document, Limits};
+
+/// Answer an intent from a file of candidates
+///
+/// Shows who fits, in order and with the reasons, then the nearest misses and what each one lacked. With --json the
+/// answer is a response signed by the local key, which `rialto verify` accepts.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  rialto resolve --intent examples/intents/battery-reading-list.json \\
+    --candidates examples/market/knowledge.ndjson
+
+Lines that are no candidates are reported and skipped.
+An empty answer is an answer: it exits with 0.")]
+pub(crate) struct Resolve {
+    #[command(flatten)]
+    asking: Asking,
+
+    /// How many rejected candidates are named
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    rejected: usize,
+
+    /// Print the signed response
+    #[arg(long)]
+    json: bool,
+
+    /// With --json: indent it
+    #[arg(long, requires = "json")]
+    pretty: bool,
+}
+
+const HINT: &str = "; --rejected N shows more";
+
+impl Resolve {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        self.asking.check()?;
+        let now = clock::now();
+        let signer = Signer::new(&self.asking.key);
+        let question = self.asking.question(&signer, now)?;
+        if let Some(closed) = question.closed {
+            return Err(closed);
+        }
+        let intent = question.intent.value();
+        let candidates = candidates::read(&self.asking.candidates)?;
+        let resolution = aql::resolve(intent, &candidates.list, self.asking.over_budget.into(), Fuel::OWN);
+        let resolution = resolution.map_err(answer::unanswered)?;
+        let text = if self.json {
+            self.printed(&answer::sign(intent, &resolution, signer.key()?, now, self.rejected)?)?
+        } else {
+            let layout = Layout { width: output::width(), rejected_max: self.rejected, hint: HINT };
+            resolution::show(intent, &resolution, &layout) + &skipped(candidates.skipped)
+        };
+        output::print(&text)?;
+        Ok(Exit::Fine)
+    }
+
+    fn printed(&self, response: &[u8]) -> Result<String, Failure> {
+        if !self.pretty {
+            return Ok(json_line(response));
+        }
+        let document = Document::parse(response, &Limits::OURS);
+        let document = document.map_err(|error| Failure::refused(format!("the response: {error}")))?;
+        Ok(json_lines(&format!("{:#}", document.root().to_value())))
+    }
+}
+
+fn skipped(lines: usize) -> String {
+    match lines {
+        0 => String::new(),
+        lines => format!("\n{} skipped, see above\n", output::count(lines, "line")),
+    }
+}

@@ -1,0 +1,108 @@
+//! RFC 0020 A.3 R1: an intent file becomes a question whose asker is proved.
+//!
+//! A signed intent is verified. An unsigned one is completed and signed here and now, by the local key, so that the
+//! commands behind know one kind of question only.
+
+use crate::draft::{self, Missing};
+use crate::failure::Failure;
+use crate::files::Text;
+use crate::{chance, output};
+use aql::{Instant, Intent, Limits};
+use json::{Document, Node, Pointer};
+use std::path::Path;
+use trust::{Did, DidDocument, DidError, Method, Signed, SigningKey, Verified};
+
+/// A question that may be answered.
+pub(crate) struct Question {
+    pub(crate) intent: Verified<Intent>,
+    /// Why its window is not open, where it is not.
+    pub(crate) closed: Option<Failure>,
+}
+
+/// Reads, completes and verifies an intent; `key` is asked for only when there is something to sign.
+pub(crate) fn read<'k>(
+    text: &Text,
+    did_document: Option<&Path>,
+    key: impl FnOnce() -> Result<&'k SigningKey, Failure>,
+    now: Instant,
+) -> Result<Question, Failure> {
+    let document = text.document(&Limits::STANDARD.json)?;
+    let document = match document.root().get("signature") {
+        Some(_) => document,
+        None => signed(text, document.root(), key()?, now)?,
+    };
+    let verified = verify(text, &document, did_document)?;
+    let intent = verified.try_map(|document| Intent::read(document.root(), &Limits::STANDARD));
+    let intent = intent.map_err(|refusal| text.refused(&refusal))?;
+    let closed = intent.value().check_window(now, &Limits::STANDARD).err().map(|refusal| text.refused(&refusal));
+    Ok(Question { intent, closed })
+}
+
+/// Completes and signs a draft.
+fn signed(text: &Text, root: Node<'_>, key: &SigningKey, now: Instant) -> Result<Document, Failure> {
+    let intent_id = draft::intent_id(&chance::uuid()?);
+    let mut completed = draft::complete(root, Missing { intent_id, issuer: key.did_key(), now });
+    own_issuer(text, root, key)?;
+    // Read first: a mistake in the draft is the better news than one in its signature.
+    let intent = Intent::parse(completed.intent.to_string().as_bytes(), &Limits::STANDARD);
+    intent.map_err(|refusal| text.refused(&refusal))?;
+    let signing = trust::sign(&mut completed.intent, key);
+    signing.map_err(|error| Failure::refused(format!("{}: {error}", text.name)))?;
+    Document::of(&completed.intent).map_err(|error| text.unreadable(error))
+}
+
+/// Nobody signs in the name of another.
+pub(crate) fn own_issuer(text: &Text, root: Node<'_>, key: &SigningKey) -> Result<(), Failure> {
+    let own = key.did_key();
+    for member in SIGNER_MEMBERS {
+        if let Some(other) = root.get(member).and_then(Node::as_str).filter(|issuer| *issuer != own.as_str()) {
+            let at = Pointer::root().child(member);
+            let place = text.locate(&at).map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
+            return Err(Failure::refused(format!("`{member}` is {other}, and the key belongs to {own}"))
+                .at(format!("{}{place}, {at}", text.name))
+                .help(format!("sign with the key of that DID (--key FILE), or leave `{member}` out of the draft")));
+        }
+    }
+    Ok(())
+}
+
+/// The members that say who signed: of a question, and of an answer.
+pub(crate) const SIGNER_MEMBERS: [&str; 2] = ["issuer_did", "resolver_did"];
+
+fn verify<'a>(
+    text: &Text,
+    document: &'a Document,
+    did_document: Option<&Path>,
+) -> Result<Verified<&'a Document>, Failure> {
+    let signed = Signed::read(document).map_err(|error| text.unproved(&error))?;
+    let signer = signed.issuer("issuer_did").map_err(|error| text.unproved(&error))?;
+    let keys = keys_of(&signer, did_document)?;
+    signed.verify_with(&keys).map_err(|error| text.unproved(&error))
+}
+
+/// The keys of a signer: in the DID itself, or in the document that was brought along.
+pub(crate) fn keys_of(signer: &Did, did_document: Option<&Path>) -> Result<DidDocument, Failure> {
+    match (signer.method(), did_document) {
+        (Method::Key, given) => {
+            if given.is_some() {
+                output::note("a did:key carries its own key; --did-document is not needed");
+            }
+            DidDocument::of_key(signer).map_err(|error| Failure::refused(format!("{signer}: {error}")))
+        }
+        (Method::Web | Method::Wba | Method::Other, Some(path)) => {
+            let text = Text::read(path)?;
+            let document = text.document(&json::Limits::DOCUMENT)?;
+            DidDocument::read(document.root(), signer).map_err(|error| text.unproved(&error))
+        }
+        (Method::Web | Method::Wba | Method::Other, None) => Err(unresolved(signer)),
+    }
+}
+
+fn unresolved(signer: &Did) -> Failure {
+    let message = format!("the keys of {signer} stand in its DID document, not in its name");
+    let help = match signer.document_url() {
+        Some(url) => format!("fetch {url} and hand it over with --did-document FILE"),
+        None => "resolve the DID and hand its document over with --did-document FILE".to_owned(),
+    };
+    Failure::refused(message).coded(DidError::MethodUnsupported.code(), &Pointer::root()).help(help)
+}

@@ -1,0 +1,12 @@
+//! The binary from outside: the real commands on the real examples.
+
+#[cfg(test)]
+mod asking;
+#[cfg(test)]
+mod linting;
+#[cfg(test)]
+mod pages;
+#[cfg(test)]
+mod run;
+#[cfg(test)]
+mod signing;

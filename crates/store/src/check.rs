@@ -1,0 +1,62 @@
+//! What can be wrong with a store, by name.
+
+/// Something on disk that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// Acknowledged changes are gone.
+    #[error("changes {} to {promised} were acknowledged and are missing", found + 1)]
+    TailMissing {
+        /// The last change that was acknowledged.
+        promised: u64,
+        /// The last change that is there.
+        found: u64,
+    },
+    /// There is a log and no head.
+    #[error("the file `head` is missing or unreadable, and the log has {found} changes")]
+    HeadMissing {
+        /// The last change that is there.
+        found: u64,
+    },
+    /// A change is not the one that was written there.
+    #[error("change {sequence} is not what was written")]
+    OtherHistory {
+        /// Which change.
+        sequence: u64,
+    },
+    /// A change is missing inside the log.
+    #[error("change {sequence} is missing")]
+    Gap {
+        /// Which change.
+        sequence: u64,
+    },
+    /// A record is not the one that was written.
+    #[error("the record `{id}` of change {sequence} is not what was written")]
+    OtherBody {
+        /// Which change brought it.
+        sequence: u64,
+        /// Which record.
+        id: String,
+    },
+    /// Records whose state does not follow from the log.
+    #[error("the state of {records} records does not follow from the log")]
+    States {
+        /// How many.
+        records: u64,
+    },
+    /// The engine found damage itself.
+    #[error("the database engine reports: {0}")]
+    Engine(String),
+}
+
+/// What a full check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Soundness {
+    /// Changes in the log.
+    pub changes: u64,
+    /// Records of any state.
+    pub records: u64,
+    /// Records that still speak.
+    pub active: u64,
+    /// What is wrong; nothing when all is well.
+    pub flaws: Vec<Flaw>,
+}

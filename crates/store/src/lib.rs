@@ -1,0 +1,23 @@
+//! The truth: what happened, in which order, kept byte for byte.
+//!
+//! Records and their hash-chained change log live in one embedded database; the head of the chain is also kept
+//! outside of it, so that a lost or altered tail is noticed when the store opens and is never served over. Everything
+//! else (indexes, feeds, answers) is derived and can be made again.
+//!
+//! Nothing above [`Store`] may know which engine holds the tables: SQLite now, PostgreSQL for many machines.
+//!
+//! INVARIANT: an acknowledged batch is on disk, in the database and in the head.
+
+mod record;
+mod change;
+mod tables;
+mod head;
+mod sqlite;
+mod check;
+mod store;
+
+pub use change::{Change, Hash, Operation, Sequence};
+pub use check::{Flaw, Soundness};
+pub use record::{Kind, Record, State};
+pub use sqlite::BackupError;
+pub use store::{Batch, CommitError, Mark, Marked, OpenError, Outcome, Put, ReadError, Store, Withdrawal};

@@ -1,0 +1,469 @@
+//! The embedded engine: SQLite with a write-ahead log, synchronous to the disk. No other file names it.
+
+use crate::change::{Change, Hash, Operation, Sequence};
+use crate::check::{Flaw, Soundness};
+use crate::head::Head;
+use crate::record::{Kind, Record, State};
+use crate::store::{Batch, CommitError, Mark, OpenError, Outcome, Put, Withdrawal, change};
+use crate::tables::{APPLICATION, FORMAT, SCHEMA};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What the engine can fail with.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EngineError {
+    #[error("{0}")]
+    Database(#[from] rusqlite::Error),
+    #[error("what was written is not known to be on disk: {0}")]
+    Unsynced(std::io::Error),
+    #[error("a value in the tables has no meaning: {0}")]
+    Meaningless(&'static str),
+}
+
+impl EngineError {
+    /// Whether writing must end: after a failed sync, a later one may claim what is not true.
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            Self::Unsynced(_) | Self::Meaningless(_) => true,
+            Self::Database(rusqlite::Error::SqliteFailure(failure, _)) => {
+                let syncing = [rusqlite::ffi::SQLITE_IOERR_FSYNC, rusqlite::ffi::SQLITE_IOERR_DIR_FSYNC];
+                failure.code == ErrorCode::DatabaseCorrupt || syncing.contains(&failure.extended_code)
+            }
+            Self::Database(_) => false,
+        }
+    }
+}
+
+/// Why a copy was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The folder cannot be used.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// There is a store in it.
+    #[error("{0} holds a store already; name an empty folder")]
+    NotEmpty(PathBuf),
+    /// The copy failed.
+    #[error("the copy failed: {0}")]
+    Copy(String),
+}
+
+/// Pages of 8 KiB: half of the records fit one.
+const PAGE_BYTES: u32 = 8192;
+/// Pages after which the write-ahead log is folded in.
+const CHECKPOINT_PAGES: u32 = 8000;
+
+/// The one connection that writes.
+#[derive(Debug)]
+pub(crate) struct Database {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Database {
+    pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        let engine = |error: rusqlite::Error| match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => OpenError::Busy(path.to_owned()),
+            Some(ErrorCode::NotADatabase) => OpenError::NotAStore(path.to_owned()),
+            Some(ErrorCode::DatabaseCorrupt) => OpenError::Damaged(Flaw::Engine(error.to_string())),
+            _ => OpenError::Engine(error.to_string()),
+        };
+        let connection = Connection::open(path).map_err(engine)?;
+        let database = Self { connection, path: path.to_owned() };
+        database.prepare().map_err(engine)?;
+        database.check_format(path).map_err(|error| error.unwrap_or_else(engine))?;
+        Ok(database)
+    }
+
+    fn prepare(&self) -> rusqlite::Result<()> {
+        self.connection.busy_timeout(Duration::from_millis(200))?;
+        self.connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+        self.connection.pragma_update(None, "journal_mode", "WAL")?;
+        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        self.connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        self.connection.pragma_update(None, "cache_size", -65_536)
+    }
+
+    /// Makes the tables of a new file; refuses a foreign one and one of a later format.
+    fn check_format(&self, path: &Path) -> Result<(), FormatError> {
+        let number = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, u32>(0));
+        let (application, format) = (number("application_id")?, number("user_version")?);
+        let tables: u32 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        if application == 0 && tables == 0 {
+            self.connection.execute_batch(&format!(
+                "BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
+            ))?;
+            return Ok(());
+        }
+        if application != APPLICATION {
+            return Err(FormatError::Open(OpenError::NotAStore(path.to_owned())));
+        }
+        if format > FORMAT {
+            return Err(FormatError::Open(OpenError::LaterFormat { found: format, known: FORMAT }));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn reader(&self) -> Result<Reader, OpenError> {
+        Reader::open(&self.path).map_err(|error| OpenError::Engine(error.to_string()))
+    }
+
+    /// Writes a group of batches in one transaction, each of them whole or not at all.
+    pub(crate) fn write(&mut self, mut head: Head, batches: &[Batch]) -> Result<(Head, Answers), EngineError> {
+        let mut transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let mut answers = Vec::with_capacity(batches.len());
+        for batch in batches {
+            let part = transaction.savepoint()?;
+            match apply(&part, head, batch)? {
+                Ok((later, outcomes)) => {
+                    part.commit()?;
+                    head = later;
+                    answers.push(Ok(outcomes));
+                }
+                // A savepoint that is dropped is rolled back.
+                Err(refused) => answers.push(Err(refused)),
+            }
+        }
+        transaction.commit()?;
+        Ok((head, answers))
+    }
+}
+
+enum FormatError {
+    Open(OpenError),
+    Engine(rusqlite::Error),
+}
+
+impl FormatError {
+    fn unwrap_or_else(self, engine: impl Fn(rusqlite::Error) -> OpenError) -> OpenError {
+        match self {
+            Self::Open(error) => error,
+            Self::Engine(error) => engine(error),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for FormatError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// What became of each batch of a group.
+pub(crate) type Answers = Vec<Result<Vec<Outcome>, CommitError>>;
+
+type Applied = Result<(Head, Vec<Outcome>), CommitError>;
+
+fn apply(connection: &Connection, head: Head, batch: &Batch) -> Result<Applied, EngineError> {
+    let (mut head, mut outcomes) = (head, Vec::new());
+    for put in &batch.puts {
+        match apply_put(connection, &mut head, put, batch.at)? {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(refused) => return Ok(Err(refused)),
+        }
+    }
+    for withdrawal in &batch.withdrawals {
+        match apply_withdrawal(connection, &mut head, withdrawal, batch.at)? {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(refused) => return Ok(Err(refused)),
+        }
+    }
+    if let Some(mark) = &batch.mark
+        && let Err(refused) = apply_mark(connection, mark, batch.at)?
+    {
+        return Ok(Err(refused));
+    }
+    Ok(Ok((head, outcomes)))
+}
+
+fn apply_put(
+    connection: &Connection,
+    head: &mut Head,
+    put: &Put,
+    at: i64,
+) -> Result<Result<Outcome, CommitError>, EngineError> {
+    let before = latest(connection, &put.id)?;
+    if let Some(before) = &before {
+        if before.publisher != put.publisher {
+            let (id, publisher) = (put.id.clone(), before.publisher.clone());
+            return Ok(Err(CommitError::NotThePublisher { id, publisher }));
+        }
+        if before.kind != put.kind {
+            return Ok(Err(CommitError::OtherKind { id: put.id.clone(), kind: before.kind.name() }));
+        }
+        if before.state == State::Active && before.body == put.body {
+            return Ok(Ok(Outcome::Unchanged { revision: before.revision }));
+        }
+    }
+    let record = Record {
+        number: head.sequence + 1,
+        id: put.id.clone(),
+        kind: put.kind,
+        revision: before.as_ref().map_or(1, |before| before.revision + 1),
+        publisher: put.publisher.clone(),
+        received_at: at,
+        state: State::Active,
+        body: put.body.clone(),
+    };
+    let spoke = before.filter(|before| before.state == State::Active);
+    if let Some(before) = &spoke {
+        set_state(connection, before.number, State::Superseded)?;
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO record (number, id, kind, revision, publisher, received_at, state, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute(params![
+            record.number as i64,
+            record.id,
+            record.kind.number(),
+            record.revision as i64,
+            record.publisher,
+            record.received_at,
+            record.state.number(),
+            record.body,
+        ])?;
+    let replaces = spoke.map(|before| before.number);
+    log(connection, head, &change(*head, Operation::Put, &record, replaces, at))?;
+    Ok(Ok(Outcome::Changed { sequence: head.sequence, revision: record.revision }))
+}
+
+fn apply_withdrawal(
+    connection: &Connection,
+    head: &mut Head,
+    withdrawal: &Withdrawal,
+    at: i64,
+) -> Result<Result<Outcome, CommitError>, EngineError> {
+    let Some(record) = latest(connection, &withdrawal.id)? else {
+        return Ok(Err(CommitError::NoSuchRecord { id: withdrawal.id.clone() }));
+    };
+    if record.publisher != withdrawal.publisher {
+        return Ok(Err(CommitError::NotThePublisher { id: record.id, publisher: record.publisher }));
+    }
+    if record.state != State::Active {
+        return Ok(Ok(Outcome::Unchanged { revision: record.revision }));
+    }
+    set_state(connection, record.number, State::Withdrawn)?;
+    log(connection, head, &change(*head, Operation::Withdraw, &record, Some(record.number), at))?;
+    Ok(Ok(Outcome::Changed { sequence: head.sequence, revision: record.revision }))
+}
+
+fn apply_mark(connection: &Connection, mark: &Mark, at: i64) -> Result<Result<(), CommitError>, EngineError> {
+    connection.prepare_cached("DELETE FROM mark WHERE expires_at < ?1")?.execute([at])?;
+    if let Some(before) = read_mark(connection, &mark.issuer, &mark.name)? {
+        let same = before.digest == mark.digest;
+        return Ok(if same { Ok(()) } else { Err(CommitError::NameTaken { name: mark.name.clone() }) });
+    }
+    connection
+        .prepare_cached("INSERT INTO mark (issuer, name, digest, expires_at, answer) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![mark.issuer, mark.name, mark.digest.0, mark.expires_at, mark.answer])?;
+    Ok(Ok(()))
+}
+
+fn set_state(connection: &Connection, number: u64, state: State) -> Result<(), EngineError> {
+    let mut statement = connection.prepare_cached("UPDATE record SET state = ?2 WHERE number = ?1")?;
+    statement.execute(params![number as i64, state.number()])?;
+    Ok(())
+}
+
+fn log(connection: &Connection, head: &mut Head, change: &Change) -> Result<(), EngineError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO change (sequence, operation, id, kind, revision, publisher, at, replaces, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            change.sequence as i64,
+            change.operation.number(),
+            change.id,
+            change.kind.number(),
+            change.revision as i64,
+            change.publisher,
+            change.at,
+            change.replaces.map(|number| number as i64),
+            change.body.0,
+            change.hash.0,
+        ])?;
+    *head = Head { sequence: change.sequence, hash: change.hash };
+    Ok(())
+}
+
+const RECORD: &str = "number, id, kind, revision, publisher, received_at, state, body";
+const CHANGE: &str = "sequence, operation, id, kind, revision, publisher, at, replaces, body, hash";
+
+fn latest(connection: &Connection, id: &str) -> Result<Option<Record>, EngineError> {
+    let query = format!("SELECT {RECORD} FROM record WHERE id = ?1 ORDER BY revision DESC LIMIT 1");
+    let found = connection.prepare_cached(&query)?.query_row([id], read_record).optional()?;
+    found.transpose()
+}
+
+fn read_mark(connection: &Connection, issuer: &str, name: &str) -> Result<Option<Mark>, EngineError> {
+    let query = "SELECT digest, expires_at, answer FROM mark WHERE issuer = ?1 AND name = ?2";
+    let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?, row.get(2)?));
+    let found = connection.prepare_cached(query)?.query_row([issuer, name], read).optional()?;
+    found
+        .map(|(digest, expires_at, answer)| {
+            let digest = Hash::read(&digest).ok_or(EngineError::Meaningless("a mark's digest"))?;
+            Ok(Mark { issuer: issuer.to_owned(), name: name.to_owned(), digest, expires_at, answer })
+        })
+        .transpose()
+}
+
+fn read_record(row: &Row<'_>) -> rusqlite::Result<Result<Record, EngineError>> {
+    let (kind, state) = (Kind::from_number(row.get(2)?), State::from_number(row.get(6)?));
+    let (Some(kind), Some(state)) = (kind, state) else {
+        return Ok(Err(EngineError::Meaningless("a record's kind or state")));
+    };
+    Ok(Ok(Record {
+        number: row.get::<_, i64>(0)? as u64,
+        id: row.get(1)?,
+        kind,
+        revision: row.get::<_, i64>(3)? as u64,
+        publisher: row.get(4)?,
+        received_at: row.get(5)?,
+        state,
+        body: row.get(7)?,
+    }))
+}
+
+fn read_change(row: &Row<'_>) -> rusqlite::Result<Result<Change, EngineError>> {
+    let (operation, kind) = (Operation::from_number(row.get(1)?), Kind::from_number(row.get(3)?));
+    let (body, hash) = (row.get::<_, Vec<u8>>(8)?, row.get::<_, Vec<u8>>(9)?);
+    let (Some(operation), Some(kind), Some(body), Some(hash)) = (operation, kind, Hash::read(&body), Hash::read(&hash))
+    else {
+        return Ok(Err(EngineError::Meaningless("a change's operation, kind or hash")));
+    };
+    Ok(Ok(Change {
+        sequence: row.get::<_, i64>(0)? as u64,
+        operation,
+        id: row.get(2)?,
+        kind,
+        revision: row.get::<_, i64>(4)? as u64,
+        publisher: row.get(5)?,
+        at: row.get(6)?,
+        replaces: row.get::<_, Option<i64>>(7)?.map(|number| number as u64),
+        body,
+        hash,
+    }))
+}
+
+/// A connection that reads.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    connection: Connection,
+}
+
+impl Reader {
+    pub(crate) fn open(path: &Path) -> Result<Self, EngineError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        Ok(Self { connection })
+    }
+
+    pub(crate) fn latest(&self, id: &str) -> Result<Option<Record>, EngineError> {
+        latest(&self.connection, id)
+    }
+
+    pub(crate) fn mark(&self, issuer: &str, name: &str) -> Result<Option<Mark>, EngineError> {
+        read_mark(&self.connection, issuer, name)
+    }
+
+    pub(crate) fn by_number(&self, number: u64) -> Result<Option<Record>, EngineError> {
+        let query = format!("SELECT {RECORD} FROM record WHERE number = ?1");
+        let found = self.connection.prepare_cached(&query)?.query_row([number as i64], read_record).optional()?;
+        found.transpose()
+    }
+
+    pub(crate) fn active_after(&self, number: u64, limit: usize) -> Result<Vec<Record>, EngineError> {
+        let query = format!("SELECT {RECORD} FROM record WHERE number > ?1 AND state = 0 ORDER BY number LIMIT ?2");
+        let mut statement = self.connection.prepare_cached(&query)?;
+        statement.query_map(params![number as i64, limit as i64], read_record)?.map(|row| row?).collect()
+    }
+
+    pub(crate) fn changes_after(&self, sequence: Sequence, limit: usize) -> Result<Vec<Change>, EngineError> {
+        let query = format!("SELECT {CHANGE} FROM change WHERE sequence > ?1 ORDER BY sequence LIMIT ?2");
+        let mut statement = self.connection.prepare_cached(&query)?;
+        statement.query_map(params![sequence as i64, limit as i64], read_change)?.map(|row| row?).collect()
+    }
+
+    pub(crate) fn last_sequence(&self) -> Result<Sequence, EngineError> {
+        let query = "SELECT coalesce(max(sequence), 0) FROM change";
+        Ok(self.connection.query_row(query, [], |row| row.get::<_, i64>(0))? as u64)
+    }
+
+    pub(crate) fn hash_at(&self, sequence: Sequence) -> Result<Option<Hash>, EngineError> {
+        if sequence == 0 {
+            return Ok(Some(Hash::GENESIS));
+        }
+        let query = "SELECT hash FROM change WHERE sequence = ?1";
+        let found = self.connection.query_row(query, [sequence as i64], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+        Ok(found.and_then(|hash| Hash::read(&hash)))
+    }
+
+    /// Follows the chain from after `sequence` to its end, with the records that it brought.
+    pub(crate) fn verify(&self, sequence: Sequence, bodies: bool) -> Result<Result<Head, Flaw>, EngineError> {
+        let Some(hash) = self.hash_at(sequence)? else { return Ok(Err(Flaw::Gap { sequence })) };
+        let mut head = Head { sequence, hash };
+        loop {
+            let changes = self.changes_after(head.sequence, 1000)?;
+            if changes.is_empty() {
+                return Ok(Ok(head));
+            }
+            for change in changes {
+                if let Some(flaw) = flaw(head, &change) {
+                    return Ok(Err(flaw));
+                }
+                if bodies
+                    && change.operation == Operation::Put
+                    && self.by_number(change.sequence)?.is_none_or(|record| Hash::of(&record.body) != change.body)
+                {
+                    return Ok(Err(Flaw::OtherBody { sequence: change.sequence, id: change.id }));
+                }
+                head = Head { sequence: change.sequence, hash: change.hash };
+            }
+        }
+    }
+
+    /// Verifies the engine's pages, the whole chain, every record, and that states follow from the log.
+    pub(crate) fn check(&self) -> Result<Soundness, EngineError> {
+        let pages: String = self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+        let count = |query: &str| self.connection.query_row(query, [], |row| row.get::<_, i64>(0).map(|n| n as u64));
+        let mut flaws = Vec::new();
+        if pages != "ok" {
+            flaws.push(Flaw::Engine(pages));
+        }
+        flaws.extend(self.verify(0, true)?.err());
+        let strays = "SELECT count(*) FROM record r WHERE (r.state = 0) <>
+            (NOT EXISTS (SELECT 1 FROM change c WHERE c.replaces = r.number))";
+        match count(strays)? {
+            0 => {}
+            records => flaws.push(Flaw::States { records }),
+        }
+        Ok(Soundness {
+            changes: self.last_sequence()?,
+            records: count("SELECT count(*) FROM record")?,
+            active: count("SELECT count(*) FROM record WHERE state = 0")?,
+            flaws,
+        })
+    }
+}
+
+/// What is wrong with a change after the one before it.
+fn flaw(head: Head, change: &Change) -> Option<Flaw> {
+    if change.sequence != head.sequence + 1 {
+        return Some(Flaw::Gap { sequence: head.sequence + 1 });
+    }
+    (change.hash != change.chained(head.hash)).then_some(Flaw::OtherHistory { sequence: change.sequence })
+}
+
+/// Copies a database while it is in use.
+pub(crate) fn backup(from: &Path, to: &Path) -> Result<(), BackupError> {
+    let copy = || -> rusqlite::Result<()> {
+        let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        source.busy_timeout(Duration::from_secs(60))?;
+        source.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;
+        Ok(())
+    };
+    copy().map_err(|error| BackupError::Copy(error.to_string()))
+}

@@ -1,0 +1,422 @@
+//! The door to the truth: batches in, records and changes out.
+//!
+//! One thread writes. It takes what has queued up, makes one transaction of it, waits until that and the head are on
+//! disk, and only then answers: a group commit. When the disk fails, the store stops writing and says so; what it
+//! acknowledged stays readable.
+
+use crate::change::{Change, Hash, Operation, Sequence};
+use crate::check::{Flaw, Soundness};
+use crate::head::{Head, HeadFile};
+use crate::record::{Kind, Record, State};
+use crate::sqlite::{Answers, Database, EngineError, Reader};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// A record to keep.
+#[derive(Clone, Debug)]
+pub struct Put {
+    /// What it is called.
+    pub id: String,
+    /// What kind it is.
+    pub kind: Kind,
+    /// The DID that signed it.
+    pub publisher: String,
+    /// The bytes, as they came.
+    pub body: Vec<u8>,
+}
+
+/// A record to take back.
+#[derive(Clone, Debug)]
+pub struct Withdrawal {
+    /// What it is called.
+    pub id: String,
+    /// The DID that signed the withdrawal.
+    pub publisher: String,
+}
+
+/// A signed message that was dealt with, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Who signed it.
+    pub issuer: String,
+    /// What the issuer calls it.
+    pub name: String,
+    /// The hash of its bytes.
+    pub digest: Hash,
+    /// Until when it is remembered, in milliseconds since 1970.
+    pub expires_at: i64,
+    /// What was answered.
+    pub answer: Vec<u8>,
+}
+
+/// What is written together or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Records to keep.
+    pub puts: Vec<Put>,
+    /// Records to take back.
+    pub withdrawals: Vec<Withdrawal>,
+    /// The message that caused it.
+    pub mark: Option<Mark>,
+    /// When it happens, in milliseconds since 1970.
+    pub at: i64,
+}
+
+/// What became of one entry of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A change was written.
+    Changed {
+        /// Its place in the log.
+        sequence: Sequence,
+        /// The revision of the record now.
+        revision: u64,
+    },
+    /// The same bytes were there already, or the record was gone already.
+    Unchanged {
+        /// The revision of the record.
+        revision: u64,
+    },
+}
+
+/// Why a batch was not written. Nothing of it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommitError {
+    /// The id belongs to somebody else.
+    #[error("`{id}` was published by {publisher}; nobody else may change it")]
+    NotThePublisher {
+        /// Which record.
+        id: String,
+        /// Whose it is.
+        publisher: String,
+    },
+    /// The record is of another kind.
+    #[error("`{id}` is {kind}, and stays one")]
+    OtherKind {
+        /// Which record.
+        id: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// There is no such record.
+    #[error("there is no record `{id}`")]
+    NoSuchRecord {
+        /// Which record.
+        id: String,
+    },
+    /// The same name was used for other bytes.
+    #[error("`{name}` was used before for something else")]
+    NameTaken {
+        /// Which name.
+        name: String,
+    },
+    /// The disk does not take it. Reading goes on; writing ends until the cause is gone.
+    #[error("the store cannot write: {0}")]
+    CannotWrite(String),
+}
+
+/// Why a store does not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The folder or a file in it cannot be used.
+    #[error("{path}: {error}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// Another process has it open.
+    #[error("{0} is open in another process")]
+    Busy(PathBuf),
+    /// A later version of the program wrote it.
+    #[error("the store has format {found}, this program knows up to {known}; use a later version of it")]
+    LaterFormat {
+        /// What the file says.
+        found: u32,
+        /// What we know.
+        known: u32,
+    },
+    /// The file is no store of ours.
+    #[error("{0} is not a Rialto store")]
+    NotAStore(PathBuf),
+    /// What is on disk is not what was acknowledged.
+    #[error("the store is damaged: {0}; restore a backup (`rialto store restore`)")]
+    Damaged(Flaw),
+    /// The engine refuses.
+    #[error("the database cannot be used: {0}")]
+    Engine(String),
+}
+
+/// Why something could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the store cannot be read: {0}")]
+pub struct ReadError(pub(crate) String);
+
+/// Whether a message was dealt with before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Marked {
+    /// It is new.
+    New,
+    /// The same bytes came before; this was the answer.
+    Same(Vec<u8>),
+    /// Other bytes came under this name.
+    Other,
+}
+
+/// The truth, opened.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    jobs: Option<SyncSender<Job>>,
+    writer: Option<JoinHandle<()>>,
+    readers: Mutex<Vec<Reader>>,
+    sequence: Arc<AtomicU64>,
+    stopped: Arc<AtomicBool>,
+}
+
+struct Job {
+    batch: Batch,
+    reply: Sender<Result<Vec<Outcome>, CommitError>>,
+}
+
+/// Batches that wait for the writer; more of them make their senders wait.
+const QUEUE: usize = 4096;
+/// Batches in one transaction.
+const GROUP: usize = 1024;
+/// Changes that are verified whenever the store opens; `Store::check` verifies all.
+const TAIL: u64 = 10_000;
+
+const DATABASE: &str = "rialto.db";
+const HEAD: &str = "head";
+
+impl Store {
+    /// Opens the store in a folder, or makes one; what was acknowledged must be there, or it does not open.
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        let io = |path: &Path, error| OpenError::Io { path: path.to_owned(), error };
+        std::fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
+        let database = Database::open(&folder.join(DATABASE))?;
+        let path = folder.join(HEAD);
+        let (mut head_file, promised) = HeadFile::open(&path).map_err(|error| io(&path, error))?;
+        let reader = database.reader()?;
+        let head = verify_tail(&reader, promised)?;
+        if promised != Some(head) {
+            head_file.write(head).map_err(|error| io(&path, error))?;
+        }
+        let sequence = Arc::new(AtomicU64::new(head.sequence));
+        let stopped = Arc::new(AtomicBool::new(false));
+        let (jobs, queue) = sync_channel(QUEUE);
+        let writer =
+            Writer { database, head, head_file, sequence: sequence.clone(), stopped: stopped.clone(), given_up: None };
+        let writer = std::thread::Builder::new().name("store-writer".into()).spawn(move || writer.run(&queue));
+        Ok(Self {
+            folder: folder.to_owned(),
+            jobs: Some(jobs),
+            writer: Some(writer.map_err(|error| io(folder, error))?),
+            readers: Mutex::new(vec![reader]),
+            sequence,
+            stopped,
+        })
+    }
+
+    /// Writes a batch and waits until it is on disk.
+    pub fn commit(&self, batch: Batch) -> Result<Vec<Outcome>, CommitError> {
+        let gone = || CommitError::CannotWrite("the writer has ended".to_owned());
+        let (reply, answer) = std::sync::mpsc::channel();
+        self.jobs.as_ref().ok_or_else(gone)?.send(Job { batch, reply }).map_err(|_| gone())?;
+        answer.recv().map_err(|_| gone())?
+    }
+
+    /// The last change that is on disk.
+    pub fn sequence(&self) -> Sequence {
+        self.sequence.load(Ordering::Acquire)
+    }
+
+    /// Whether the disk failed and nothing is written any more.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Changes after a place in the log, in order, at most `limit` of them.
+    pub fn changes_after(&self, sequence: Sequence, limit: usize) -> Result<Vec<Change>, ReadError> {
+        self.read(|reader| reader.changes_after(sequence, limit))
+    }
+
+    /// The active record of an id.
+    pub fn record(&self, id: &str) -> Result<Option<Record>, ReadError> {
+        self.read(|reader| reader.latest(id)).map(|found| found.filter(|record| record.state == State::Active))
+    }
+
+    /// The latest revision of an id, whatever its state.
+    pub fn latest(&self, id: &str) -> Result<Option<Record>, ReadError> {
+        self.read(|reader| reader.latest(id))
+    }
+
+    /// A record by its number.
+    pub fn by_number(&self, number: u64) -> Result<Option<Record>, ReadError> {
+        self.read(|reader| reader.by_number(number))
+    }
+
+    /// Shows active records after a number, in order, at most `limit`; for whoever builds an index.
+    pub fn active_after(&self, number: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+        self.read(|reader| reader.active_after(number, limit))
+    }
+
+    /// Whether a message was dealt with before.
+    pub fn marked(&self, issuer: &str, name: &str, digest: Hash) -> Result<Marked, ReadError> {
+        self.read(|reader| reader.mark(issuer, name)).map(|mark| match mark {
+            None => Marked::New,
+            Some(mark) if mark.digest == digest => Marked::Same(mark.answer),
+            Some(_) => Marked::Other,
+        })
+    }
+
+    /// Reads everything and compares it with the log.
+    pub fn check(&self) -> Result<Soundness, ReadError> {
+        self.read(|reader| reader.check())
+    }
+
+    /// Copies the store into an empty or new folder while it goes on.
+    pub fn backup(&self, folder: &Path) -> Result<(), crate::BackupError> {
+        std::fs::create_dir_all(folder)?;
+        let copy = folder.join(DATABASE);
+        if copy.exists() {
+            return Err(crate::BackupError::NotEmpty(folder.to_owned()));
+        }
+        crate::sqlite::backup(&self.folder.join(DATABASE), &copy)?;
+        // The copy is its own promise: its head is what it holds, once that is verified.
+        let broken = |error: &dyn std::fmt::Display| crate::BackupError::Copy(error.to_string());
+        let reader = Reader::open(&copy).map_err(|error| broken(&error))?;
+        let head = reader.verify(0, true).map_err(|error| broken(&error))?.map_err(|flaw| broken(&flaw))?;
+        let (mut head_file, _) = HeadFile::open(&folder.join(HEAD))?;
+        Ok(head_file.write(head)?)
+    }
+
+    fn read<T>(&self, ask: impl Fn(&Reader) -> Result<T, EngineError>) -> Result<T, ReadError> {
+        let spare = self.readers.lock().ok().and_then(|mut readers| readers.pop());
+        let reader = match spare {
+            Some(reader) => reader,
+            None => Reader::open(&self.folder.join(DATABASE)).map_err(|error| ReadError(error.to_string()))?,
+        };
+        let answer = ask(&reader).map_err(|error| ReadError(error.to_string()));
+        if let Ok(mut readers) = self.readers.lock() {
+            readers.push(reader);
+        }
+        answer
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // The writer's connection must be the last to close: it folds the write-ahead log in.
+        if let Ok(mut readers) = self.readers.lock() {
+            readers.clear();
+        }
+        self.jobs.take();
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+/// Compares the end of the log with what the head promises.
+fn verify_tail(reader: &Reader, promised: Option<Head>) -> Result<Head, OpenError> {
+    let engine = |error: EngineError| OpenError::Engine(error.to_string());
+    let last = reader.last_sequence().map_err(engine)?;
+    if let Some(promised) = promised {
+        if promised.sequence > last {
+            let missing = Flaw::TailMissing { promised: promised.sequence, found: last };
+            return Err(OpenError::Damaged(missing));
+        }
+        let there = reader.hash_at(promised.sequence).map_err(engine)?;
+        if there != Some(promised.hash) {
+            return Err(OpenError::Damaged(Flaw::OtherHistory { sequence: promised.sequence }));
+        }
+    } else if last > 0 {
+        return Err(OpenError::Damaged(Flaw::HeadMissing { found: last }));
+    }
+    reader.verify(last.saturating_sub(TAIL), true).map_err(engine)?.map_err(OpenError::Damaged)
+}
+
+struct Writer {
+    database: Database,
+    head: Head,
+    head_file: HeadFile,
+    sequence: Arc<AtomicU64>,
+    stopped: Arc<AtomicBool>,
+    /// Why nothing is written until the store is opened again.
+    given_up: Option<String>,
+}
+
+impl Writer {
+    fn run(mut self, queue: &Receiver<Job>) {
+        while let Ok(first) = queue.recv() {
+            let mut jobs = vec![first];
+            jobs.extend(queue.try_iter().take(GROUP - 1));
+            let (batches, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.batch, job.reply)).unzip();
+            let answers = self.write(&batches);
+            for (reply, answer) in replies.into_iter().zip(answers) {
+                // Nobody waits for a reply that was given up.
+                let _ = reply.send(answer);
+            }
+        }
+    }
+
+    /// Writes a group of batches; a batch that cannot be is left out, the others go on.
+    fn write(&mut self, batches: &[Batch]) -> Answers {
+        if let Some(reason) = &self.given_up {
+            return refuse(batches, reason);
+        }
+        match self.write_and_promise(batches) {
+            Ok(answers) => {
+                self.sequence.store(self.head.sequence, Ordering::Release);
+                self.stopped.store(false, Ordering::Release);
+                answers
+            }
+            Err(error) => {
+                self.stopped.store(true, Ordering::Release);
+                let reason = error.to_string();
+                if error.is_final() {
+                    self.given_up = Some(reason.clone());
+                }
+                refuse(batches, &reason)
+            }
+        }
+    }
+
+    fn write_and_promise(&mut self, batches: &[Batch]) -> Result<Answers, EngineError> {
+        let (head, answers) = self.database.write(self.head, batches)?;
+        // From here on the database has it, whatever becomes of the head; the next promise covers it, too.
+        let grown = head != self.head;
+        self.head = head;
+        if grown {
+            self.head_file.write(head).map_err(EngineError::Unsynced)?;
+        }
+        Ok(answers)
+    }
+}
+
+fn refuse(batches: &[Batch], reason: &str) -> Answers {
+    batches.iter().map(|_| Err(CommitError::CannotWrite(reason.to_owned()))).collect()
+}
+
+/// What a batch does to the log, before it is written.
+pub(crate) fn change(head: Head, operation: Operation, record: &Record, replaces: Option<u64>, at: i64) -> Change {
+    let mut change = Change {
+        sequence: head.sequence + 1,
+        operation,
+        id: record.id.clone(),
+        kind: record.kind,
+        revision: record.revision,
+        publisher: record.publisher.clone(),
+        at,
+        replaces,
+        body: Hash::of(&record.body),
+        hash: Hash::GENESIS,
+    };
+    change.hash = change.chained(head.hash);
+    change
+}

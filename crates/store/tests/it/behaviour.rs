@@ -1,0 +1,142 @@
+//! What each door does.
+
+use crate::{put, withdraw};
+use store::{Batch, CommitError, Hash, Mark, Marked, OpenError, Operation, Outcome, State, Store};
+
+#[test]
+fn a_record_comes_back_as_it_came_and_survives_closing() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = "{\"a\" :  1}\n";
+    let store = Store::open(folder.path()).unwrap();
+    let outcome = store.commit(put("urn:a", "did:key:p", body)).unwrap();
+    assert_eq!(outcome, [Outcome::Changed { sequence: 1, revision: 1 }]);
+    drop(store);
+    let store = Store::open(folder.path()).unwrap();
+    let record = store.record("urn:a").unwrap().unwrap();
+    assert_eq!((record.body.as_slice(), record.revision, record.state), (body.as_bytes(), 1, State::Active));
+    assert_eq!(store.sequence(), 1);
+}
+
+#[test]
+fn revisions_supersede_and_the_same_bytes_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store.commit(put("a", "p", "1")).unwrap();
+    assert_eq!(store.commit(put("a", "p", "1")).unwrap(), [Outcome::Unchanged { revision: 1 }]);
+    assert_eq!(store.commit(put("a", "p", "2")).unwrap(), [Outcome::Changed { sequence: 2, revision: 2 }]);
+    assert_eq!(store.by_number(1).unwrap().unwrap().state, State::Superseded);
+    let changes = store.changes_after(0, 10).unwrap();
+    assert_eq!(
+        changes.iter().map(|change| (change.sequence, change.replaces)).collect::<Vec<_>>(),
+        [(1, None), (2, Some(1))]
+    );
+    assert_eq!(changes[0].hash, changes[0].chained(Hash::GENESIS));
+    assert_eq!(changes[1].hash, changes[1].chained(changes[0].hash));
+}
+
+#[test]
+fn only_the_publisher_changes_or_withdraws() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store.commit(put("a", "p", "1")).unwrap();
+    let foreign = CommitError::NotThePublisher { id: "a".into(), publisher: "p".into() };
+    assert_eq!(store.commit(put("a", "q", "2")), Err(foreign.clone()));
+    assert_eq!(store.commit(withdraw("a", "q")), Err(foreign));
+    assert_eq!(store.commit(withdraw("b", "p")), Err(CommitError::NoSuchRecord { id: "b".into() }));
+    assert_eq!(store.commit(withdraw("a", "p")).unwrap(), [Outcome::Changed { sequence: 2, revision: 1 }]);
+    assert_eq!(store.commit(withdraw("a", "p")).unwrap(), [Outcome::Unchanged { revision: 1 }]);
+    assert_eq!(store.record("a").unwrap(), None);
+    assert_eq!(store.changes_after(1, 10).unwrap()[0].operation, Operation::Withdraw);
+    // A withdrawn id speaks again with its next revision, and bytes that were withdrawn are a change.
+    assert_eq!(store.commit(put("a", "p", "1")).unwrap(), [Outcome::Changed { sequence: 3, revision: 2 }]);
+}
+
+#[test]
+fn a_batch_is_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store.commit(put("mine", "p", "1")).unwrap();
+    let mut batch = put("new", "q", "1");
+    batch.puts.extend(put("mine", "q", "2").puts);
+    assert!(store.commit(batch).is_err());
+    assert_eq!(store.record("new").unwrap(), None);
+    assert_eq!(store.sequence(), 1);
+    assert!(store.check().unwrap().flaws.is_empty());
+}
+
+#[test]
+fn a_message_is_remembered_until_it_expires() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let mark = |digest: &[u8], expires_at| Mark {
+        issuer: "did:key:i".into(),
+        name: "urn:oap:intent:1".into(),
+        digest: Hash::of(digest),
+        expires_at,
+        answer: b"answer".to_vec(),
+    };
+    let batch = |mark, at| Batch { mark: Some(mark), at, ..Batch::default() };
+    assert_eq!(store.marked("did:key:i", "urn:oap:intent:1", Hash::of(b"x")).unwrap(), Marked::New);
+    store.commit(batch(mark(b"x", 5_000), 1_000)).unwrap();
+    assert_eq!(
+        store.marked("did:key:i", "urn:oap:intent:1", Hash::of(b"x")).unwrap(),
+        Marked::Same(b"answer".to_vec())
+    );
+    assert_eq!(store.marked("did:key:i", "urn:oap:intent:1", Hash::of(b"y")).unwrap(), Marked::Other);
+    assert_eq!(store.marked("did:key:j", "urn:oap:intent:1", Hash::of(b"y")).unwrap(), Marked::New);
+    let taken = CommitError::NameTaken { name: "urn:oap:intent:1".into() };
+    assert_eq!(store.commit(batch(mark(b"y", 5_000), 1_000)), Err(taken));
+    store.commit(batch(mark(b"y", 9_000), 6_000)).unwrap();
+    assert_eq!(
+        store.marked("did:key:i", "urn:oap:intent:1", Hash::of(b"y")).unwrap(),
+        Marked::Same(b"answer".to_vec())
+    );
+}
+
+#[test]
+fn many_writers_share_commits_and_every_one_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let store = &store;
+            scope.spawn(move || {
+                for number in 0..50 {
+                    store.commit(put(&format!("{writer}-{number}"), "p", "x")).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(store.sequence(), 400);
+    let soundness = store.check().unwrap();
+    assert_eq!((soundness.changes, soundness.active, soundness.flaws.len()), (400, 400, 0));
+}
+
+#[test]
+fn a_backup_is_a_store_of_its_own() {
+    let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = Store::open(folder.path()).unwrap();
+    store.commit(put("a", "p", "1")).unwrap();
+    let target = copy.path().join("copy");
+    store.backup(&target).unwrap();
+    store.commit(put("b", "p", "1")).unwrap();
+    let restored = Store::open(&target).unwrap();
+    assert_eq!(restored.sequence(), 1);
+    assert!(restored.record("a").unwrap().is_some() && restored.record("b").unwrap().is_none());
+    assert!(store.backup(&target).unwrap_err().to_string().contains("empty folder"));
+}
+
+#[test]
+fn foreign_files_and_later_formats_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("rialto.db"), b"this is no database, and long enough to be looked at").unwrap();
+    assert!(matches!(Store::open(folder.path()), Err(OpenError::NotAStore(_))));
+    let folder = tempfile::tempdir().unwrap();
+    drop(Store::open(folder.path()).unwrap());
+    // The format version is the big-endian number at byte 60 of the file (SQLite's user_version).
+    let path = folder.path().join("rialto.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[60..64].copy_from_slice(&7u32.to_be_bytes());
+    std::fs::write(&path, bytes).unwrap();
+    assert!(matches!(Store::open(folder.path()), Err(OpenError::LaterFormat { found: 7, known: 1 })));
+}
