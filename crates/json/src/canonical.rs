@@ -126,8 +126,8 @@ impl Writer {
     pub fn node(&mut self, node: Node<'_>) {
         match node.slot() {
             Slot::Null => self.null(),
-            Slot::Bool(value) => self.bool(value),
-            Slot::Number(number) => self.number(number),
+            Slot::Bool(value) => self.bool(*value),
+            Slot::Number(number) => self.number(*number),
             Slot::Short { .. } | Slot::Long(_) => self.string(node.as_str().unwrap_or_default()),
             Slot::Array { .. } => {
                 self.array();

@@ -16,19 +16,18 @@ use std::sync::Arc;
 pub struct Document {
     /// The outermost value is the last slot: children are complete before their container.
     pub(crate) slots: Box<[Slot]>,
-    pub(crate) shapes: Box<[Arc<Shape>]>,
     pub(crate) text: Box<str>,
 }
 
 /// The document `null`.
 impl Default for Document {
     fn default() -> Self {
-        Self { slots: [Slot::Null].into(), shapes: [].into(), text: "".into() }
+        Self { slots: [Slot::Null].into(), text: "".into() }
     }
 }
 
 /// One value; containers name the run of slots that holds their children.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Slot {
     Null,
     Bool(bool),
@@ -43,10 +42,10 @@ pub(crate) enum Slot {
         first: u32,
         len: u32,
     },
+    /// As many members as its shape has names.
     Object {
         first: u32,
-        shape: u32,
-        len: u32,
+        shape: Arc<Shape>,
     },
 }
 
@@ -155,7 +154,7 @@ impl<'a> Node<'a> {
     /// The text, if this is a string.
     #[inline]
     pub fn as_str(self) -> Option<&'a str> {
-        match self.document.slots.get(self.position as usize)? {
+        match self.slot() {
             Slot::Short { len, bytes } => std::str::from_utf8(bytes.get(..usize::from(*len))?).ok(),
             Slot::Long(span) => Some(span.of(&self.document.text)),
             _ => None,
@@ -165,9 +164,9 @@ impl<'a> Node<'a> {
     /// Whether this is just that text.
     #[inline]
     pub fn is_text(self, text: &str) -> bool {
-        match self.document.slots.get(self.position as usize) {
-            Some(Slot::Short { len, bytes }) => bytes.get(..usize::from(*len)) == Some(text.as_bytes()),
-            Some(Slot::Long(span)) => span.len as usize == text.len() && span.of(&self.document.text) == text,
+        match self.slot() {
+            Slot::Short { len, bytes } => bytes.get(..usize::from(*len)) == Some(text.as_bytes()),
+            Slot::Long(span) => span.len as usize == text.len() && span.of(&self.document.text) == text,
             _ => false,
         }
     }
@@ -176,7 +175,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn as_f64(self) -> Option<f64> {
         match self.slot() {
-            Slot::Number(number) => Some(number),
+            Slot::Number(number) => Some(*number),
             _ => None,
         }
     }
@@ -185,7 +184,7 @@ impl<'a> Node<'a> {
     pub fn as_u64(self) -> Option<u64> {
         match self.slot() {
             // The parser keeps numbers within ±(2^53 − 1), so the cast is exact.
-            Slot::Number(number) if number.fract() == 0.0 && number >= 0.0 => Some(number as u64),
+            Slot::Number(number) if number.fract() == 0.0 && *number >= 0.0 => Some(*number as u64),
             _ => None,
         }
     }
@@ -193,7 +192,7 @@ impl<'a> Node<'a> {
     /// The truth value, if this is one.
     pub fn as_bool(self) -> Option<bool> {
         match self.slot() {
-            Slot::Bool(value) => Some(value),
+            Slot::Bool(value) => Some(*value),
             _ => None,
         }
     }
@@ -212,7 +211,8 @@ impl<'a> Node<'a> {
     /// How many elements or members a container has; zero for scalars.
     pub fn len(self) -> usize {
         match self.slot() {
-            Slot::Array { len, .. } | Slot::Object { len, .. } => len as usize,
+            Slot::Array { len, .. } => *len as usize,
+            Slot::Object { shape, .. } => shape.len(),
             _ => 0,
         }
     }
@@ -242,14 +242,13 @@ impl<'a> Node<'a> {
     /// A memory belongs to one key: use it with that key only.
     #[inline]
     pub fn get_near(self, key: &Key, near: &mut Near) -> Option<Self> {
-        let Slot::Object { first, shape, .. } = self.slot() else { return None };
-        let shape = self.document.shapes.get(shape as usize)?;
-        near.find(key, shape).map(|position| self.sibling(first, position))
+        let Slot::Object { first, shape } = self.slot() else { return None };
+        near.find(key, shape).map(|position| self.sibling(*first, position))
     }
 
     fn shape(self) -> Option<(u32, &'a Shape)> {
         match self.slot() {
-            Slot::Object { first, shape, .. } => Some((first, self.document.shapes.get(shape as usize)?)),
+            Slot::Object { first, shape } => Some((*first, shape)),
             _ => None,
         }
     }
@@ -258,7 +257,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn at(self, position: usize) -> Option<Self> {
         match self.slot() {
-            Slot::Array { first, len } if position < len as usize => Some(self.sibling(first, position)),
+            Slot::Array { first, len } if position < *len as usize => Some(self.sibling(*first, position)),
             _ => None,
         }
     }
@@ -276,7 +275,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn elements(self) -> Elements<'a> {
         let (first, len) = match self.slot() {
-            Slot::Array { first, len } => (first, len),
+            Slot::Array { first, len } => (*first, *len),
             _ => (0, 0),
         };
         Elements { document: self.document, positions: first..first + len }
@@ -285,7 +284,7 @@ impl<'a> Node<'a> {
     /// The members of an object, in RFC 8785 key order; nothing for other values.
     pub fn members(self) -> Members<'a> {
         let (first, len) = match self.slot() {
-            Slot::Object { first, len, .. } => (first, len),
+            Slot::Object { first, shape } => (*first, shape.len() as u32),
             _ => (0, 0),
         };
         let values = Elements { document: self.document, positions: first..first + len };
@@ -296,7 +295,8 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn children(self) -> Elements<'a> {
         let (first, len) = match self.slot() {
-            Slot::Array { first, len } | Slot::Object { first, len, .. } => (first, len),
+            Slot::Array { first, len } => (*first, *len),
+            Slot::Object { first, shape } => (*first, shape.len() as u32),
             _ => (0, 0),
         };
         Elements { document: self.document, positions: first..first + len }
@@ -318,8 +318,8 @@ impl<'a> Node<'a> {
     pub fn to_value(self) -> Value {
         match self.slot() {
             Slot::Null => Value::Null,
-            Slot::Bool(value) => Value::Bool(value),
-            Slot::Number(number) => number_value(number),
+            Slot::Bool(value) => Value::Bool(*value),
+            Slot::Number(number) => number_value(*number),
             Slot::Short { .. } | Slot::Long(_) => Value::String(self.as_str().unwrap_or_default().to_owned()),
             Slot::Array { .. } => Value::Array(self.elements().map(Node::to_value).collect()),
             Slot::Object { .. } => {
@@ -335,8 +335,8 @@ impl<'a> Node<'a> {
     }
 
     #[inline]
-    pub(crate) fn slot(self) -> Slot {
-        self.document.slots.get(self.position as usize).copied().unwrap_or(Slot::Null)
+    pub(crate) fn slot(self) -> &'a Slot {
+        self.document.slots.get(self.position as usize).unwrap_or(&Slot::Null)
     }
 
     #[inline]
@@ -359,8 +359,8 @@ impl PartialEq for Node<'_> {
                 left == right && self.elements().eq(other.elements())
             }
             // Members stand in one order in every document, so equal objects are equal member by member.
-            (Slot::Object { len: left, .. }, Slot::Object { len: right, .. }) => {
-                left == right && self.members().eq(other.members())
+            (Slot::Object { shape: left, .. }, Slot::Object { shape: right, .. }) => {
+                left.len() == right.len() && self.members().eq(other.members())
             }
             _ => false,
         }

@@ -8,9 +8,8 @@
 
 use crate::Pointer;
 use crate::document::{Document, SHORT_MAX, Slot, Span};
-use crate::shape::{Name, Names, Shape, Shapes, hash};
+use crate::shape::{Name, Names, Shapes, hash};
 use std::collections::HashSet;
-use std::sync::Arc;
 
 /// Named bounds for one kind of input.
 #[derive(Clone, Debug)]
@@ -205,7 +204,6 @@ struct Parser<'a> {
     /// Whether the innermost container, and not one of its children, is being read.
     between: bool,
     slots: Vec<Slot>,
-    shapes: Vec<Arc<Shape>>,
     text: String,
     nodes: usize,
 }
@@ -225,7 +223,6 @@ impl<'a> Parser<'a> {
             name_text: String::with_capacity(256),
             between: false,
             slots: Vec::with_capacity(input.len() / 16),
-            shapes: Vec::with_capacity(input.len() / 128),
             text: String::with_capacity(input.len() / 2),
             nodes: 0,
         }
@@ -233,7 +230,7 @@ impl<'a> Parser<'a> {
 
     fn document(mut self) -> Result<Document, ParseError> {
         match self.read() {
-            Ok(()) => Ok(Document { slots: self.slots.into(), shapes: self.shapes.into(), text: self.text.into() }),
+            Ok(()) => Ok(Document { slots: self.slots.into(), text: self.text.into() }),
             Err(failure) => {
                 // Names are compared when their object closes, so one that stands twice may have passed unseen.
                 let (code, limit) = if self.return_to_duplicate() { (Code::DuplicateKey, None) } else { failure };
@@ -393,29 +390,31 @@ impl<'a> Parser<'a> {
     fn close(&mut self) -> Result<(), Failure> {
         let Some(frame) = self.frames.last() else { return syntax() };
         let (object, values, names, name_text) = (frame.object, frame.values, frame.names, frame.name_text);
-        let (first, len) = (self.slots.len() as u32, (self.pending.len() - values) as u32);
-        let children = self.pending.get(values..).unwrap_or_default();
+        let (first, len) = (self.slots.len(), self.pending.len() - values);
         let slot = if object {
             let written = self.pending_names.get(names..).unwrap_or_default();
             match self.known.of(&Names { names: written, text: &self.name_text }) {
                 Ok((shape, order)) => {
-                    self.slots.resize(self.slots.len() + children.len(), Slot::Null);
-                    let run = self.slots.get_mut(first as usize..).unwrap_or_default();
-                    for (child, &place) in children.iter().zip(order) {
+                    self.slots.resize(first + len, Slot::Null);
+                    let run = self.slots.get_mut(first..).unwrap_or_default();
+                    for (child, &place) in self.pending.drain(values..).zip(order) {
                         if let Some(slot) = run.get_mut(place as usize) {
-                            *slot = *child;
+                            *slot = child;
                         }
                     }
-                    self.shapes.push(shape.clone());
-                    Slot::Object { first, shape: self.shapes.len() as u32 - 1, len }
+                    Slot::Object { first: first as u32, shape: shape.clone() }
                 }
-                Err(_) => return Err((Code::DuplicateKey, None)),
+                Err(twin) => {
+                    // The refusal points at the second of the two.
+                    self.pending_names.truncate(names + twin + 1);
+                    self.between = false;
+                    return Err((Code::DuplicateKey, None));
+                }
             }
         } else {
-            self.slots.extend_from_slice(children);
-            Slot::Array { first, len }
+            self.slots.extend(self.pending.drain(values..));
+            Slot::Array { first: first as u32, len: len as u32 }
         };
-        self.pending.truncate(values);
         self.pending_names.truncate(names);
         self.name_text.truncate(name_text);
         self.frames.pop();

@@ -3,7 +3,7 @@
 //! CPU time of one thread, since the machine is shared; the peer's figure is the public JavaScript reference's for
 //! the same shape of work: an 11-leaf tree over 100,000 manifests.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use aql::{Constraints, Evaluator, Fuel, Limits, Path, Pattern};
 use clap::Parser;
 use json::{Document, Pointer, Shapes};
@@ -88,6 +88,7 @@ fn main() -> Result<()> {
     row("parse and evaluate", from_bytes)?;
     writeln!(table, "\n{found} manifests satisfy the tree.\n")?;
     edges(&mut table, arguments.rounds)?;
+    refusals(&mut table, arguments.rounds)?;
     println!("{table}");
     if let Some(path) = arguments.report {
         std::fs::write(
@@ -147,6 +148,41 @@ fn edges(table: &mut String, rounds: usize) -> Result<()> {
             "| four `**` over a document {depth} deep ({visits} visits for {} values) | {seconds:.6} |",
             document.nodes()
         )?;
+    }
+    Ok(())
+}
+
+/// What strangers send to hurt; each is refused with a code, a place and, where one was passed, a limit.
+fn refusals(table: &mut String, rounds: usize) -> Result<()> {
+    let leaf = r#"{"path":"/a","operator":"eq","value":1}"#;
+    let intent = |constraints: &str| {
+        format!(
+            r#"{{"intent_id":"urn:oap:intent:b","issuer_did":"did:key:z6Mk","category":"discovery","constraints":{constraints},"projection":{{"include":["/"]}},"validity":{{"from":"2026-01-01T00:00:00Z","to":"2026-01-01T01:00:00Z"}}}}"#
+        )
+    };
+    let wide = Limits { json: json::Limits::OURS, ..Limits::STANDARD };
+    let hostile = [
+        ("20,000 nested arrays", "[".repeat(20_000), Limits::STANDARD),
+        ("an intent of 2 MB", intent(&format!("[{leaf}{}]", format!(",{leaf}").repeat(50_000))), Limits::STANDARD),
+        (
+            "10,000 leaves, where bytes are no limit",
+            intent(&format!("[{leaf}{}]", format!(",{leaf}").repeat(9_999))),
+            wide.clone(),
+        ),
+        ("a path of 100 kB, where bytes are no limit", intent(&leaf.replace("/a", &"/a".repeat(50_000))), wide),
+        ("`1e400`", intent(&leaf.replace(":1}", ":1e400}")), Limits::STANDARD),
+        ("duplicate keys", intent(&leaf.replace(r#""value""#, r#""value":1,"v\u0061lue""#)), Limits::STANDARD),
+    ];
+    writeln!(table, "\n| refused | code | at | limit | seconds |\n|---|---|---|---|---|")?;
+    for (name, text, limits) in hostile {
+        let mut refused = None;
+        let seconds = best(rounds, || refused = aql::Intent::parse(text.as_bytes(), &limits).err());
+        let refused = refused.context("a hostile intent was read")?;
+        let at: String = refused.at.as_str().chars().take(40).collect();
+        let limit = refused
+            .limit
+            .map_or_else(String::new, |limit| format!("{} {} (here {})", limit.name, limit.max, limit.got));
+        writeln!(table, "| {name} | `{}` | `{at}` | {limit} | {seconds:.6} |", refused.code.name())?;
     }
     Ok(())
 }
