@@ -76,6 +76,8 @@ pub struct Evaluator {
     pub meter: Meter,
     /// Where each shared step arrived, step by step and within a step document by document.
     places: Vec<u32>,
+    /// Where the step being taken arrived.
+    arrived: Vec<u32>,
     /// Where the names of each step, and of each leaf's segments after its step, stood in the last object.
     near_steps: Vec<Near>,
     near_leaves: Vec<Vec<Near>>,
@@ -99,6 +101,7 @@ impl Evaluator {
             leaves: Vec::new(),
             meter: Meter::new(fuel),
             places: Vec::new(),
+            arrived: Vec::new(),
             near_steps: Vec::new(),
             near_leaves: Vec::new(),
             steps: None,
@@ -138,22 +141,24 @@ impl Evaluator {
     /// Finds the truth of every leaf in every document of a batch.
     fn ask(&mut self, constraints: &Constraints, documents: &[Node<'_>]) -> Result<(), EvaluationError> {
         self.remember(constraints);
+        if documents.len() > 1 {
+            std::hint::black_box(documents.iter().map(|document| document.glance()).sum::<usize>());
+        }
         self.walk(constraints, documents);
-        let count = constraints.leaves.len();
+        let count = constraints.leaves.len().max(1);
         self.truths.clear();
         self.truths.resize(count * documents.len(), false);
         for ((column, leaf), near) in constraints.leaves.iter().enumerate().zip(&mut self.near_leaves) {
-            for (number, document) in documents.iter().enumerate() {
-                let place = match leaf.start {
-                    None => Some(*document),
-                    Some(step) => arrived(&self.places, step * documents.len() + number, *document),
-                };
-                let holds = match place {
+            let plain = leaf.path.is_plain();
+            let places = row(&self.places, leaf.start, documents.len());
+            let rows = self.truths.chunks_exact_mut(count);
+            for ((document, place), truths) in documents.iter().zip(places).zip(rows) {
+                let holds = match at(*document, place) {
                     None => false,
-                    Some(node) if leaf.path.is_plain() => leaf.predicate.passes(node, &mut self.meter)?,
+                    Some(node) if plain => leaf.predicate.passes(node, &mut self.meter)?,
                     Some(node) => leaf.holds_below(node, near, &mut self.meter)?,
                 };
-                if let Some(truth) = self.truths.get_mut(number * count + column) {
+                if let Some(truth) = truths.get_mut(column) {
                     *truth = holds;
                 }
             }
@@ -178,21 +183,34 @@ impl Evaluator {
     fn walk(&mut self, constraints: &Constraints, documents: &[Node<'_>]) {
         self.places.clear();
         for (step, near) in constraints.steps.iter().zip(&mut self.near_steps) {
-            for (number, document) in documents.iter().enumerate() {
-                let from = match step.from {
-                    None => Some(*document),
-                    Some(before) => arrived(&self.places, before * documents.len() + number, *document),
-                };
-                let place = from.and_then(|node| path::step(node, &step.key, step.index, Some(near)));
-                self.places.push(place.map_or(NOWHERE, |node| node.position() as u32));
+            self.arrived.clear();
+            let places = row(&self.places, step.from, documents.len());
+            for (document, place) in documents.iter().zip(places) {
+                let place = at(*document, place).and_then(|node| path::step(node, &step.key, step.index, Some(near)));
+                self.arrived.push(place.map_or(NOWHERE, |node| node.position() as u32));
             }
+            self.places.append(&mut self.arrived);
         }
         self.meter.visits += (constraints.steps.len() * documents.len()) as u64;
     }
 }
 
-fn arrived<'a>(places: &[u32], place: usize, document: Node<'a>) -> Option<Node<'a>> {
-    places.get(place).filter(|place| **place != NOWHERE).map(|place| document.elsewhere(*place as usize))
+/// The record itself, as a place.
+const HERE: u32 = u32::MAX - 1;
+
+/// Where a step arrived in each document of a batch; without a step, the records themselves.
+fn row(places: &[u32], step: Option<usize>, documents: usize) -> impl Iterator<Item = u32> {
+    let arrived = step.and_then(|step| places.get(step * documents..(step + 1) * documents));
+    let here = if step.is_none() { documents } else { 0 };
+    arrived.unwrap_or_default().iter().copied().chain(std::iter::repeat_n(HERE, here))
+}
+
+fn at(document: Node<'_>, place: u32) -> Option<Node<'_>> {
+    match place {
+        NOWHERE => None,
+        HERE => Some(document),
+        place => Some(document.elsewhere(place as usize)),
+    }
 }
 
 pub(crate) fn holds(tree: &Tree, leaves: &[bool]) -> bool {

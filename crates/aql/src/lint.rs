@@ -121,7 +121,7 @@ fn leaf_findings(leaf: &Leaf, findings: &mut Vec<Finding>) {
         Predicate::In(list) if list.literals().next().is_none() => {
             warn("never_holds", "nothing is in an empty list".to_owned(), "name what is allowed".to_owned());
         }
-        Predicate::Contains(Literal::Text(text)) if text.is_empty() => {
+        Predicate::Contains(Literal::Text(text, _)) if text.is_empty() => {
             warn("always_holds", "every text contains the empty text".to_owned(), "use `exists`".to_owned());
         }
         Predicate::Matches(pattern) if pattern.is_bounded() => warn(

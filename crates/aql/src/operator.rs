@@ -159,8 +159,8 @@ impl Comparison {
 /// A constant of the intent; scalars apart, because they are most of them.
 #[derive(Clone, Debug)]
 pub enum Literal {
-    /// text
-    Text(Box<str>),
+    /// text, also in the form in which documents hold it
+    Text(Box<str>, json::Text),
     /// a number
     Number(f64),
     /// anything else
@@ -170,7 +170,7 @@ pub enum Literal {
 impl Literal {
     fn of(node: Node<'_>) -> Self {
         match (node.as_str(), node.as_f64()) {
-            (Some(text), _) => Self::Text(text.into()),
+            (Some(text), _) => Self::Text(text.into(), json::Text::new(text)),
             (_, Some(number)) => Self::Number(number),
             _ => Self::Other(node.to_document()),
         }
@@ -178,7 +178,7 @@ impl Literal {
 
     fn equals(&self, node: Node<'_>) -> bool {
         match self {
-            Self::Text(text) => node.is_text(text),
+            Self::Text(_, text) => node.is_text(text),
             Self::Number(number) => node.as_f64() == Some(*number),
             Self::Other(document) => document.root() == node,
         }
@@ -201,7 +201,7 @@ impl List {
         let (mut texts, mut members) = (HashSet::new(), Vec::new());
         for node in place.node.elements() {
             match Literal::of(node) {
-                Literal::Text(text) if place.node.len() > SHORT_LIST => {
+                Literal::Text(text, _) if place.node.len() > SHORT_LIST => {
                     texts.insert(text);
                 }
                 other => members.push(other),
@@ -219,7 +219,10 @@ impl List {
 
     /// The members, in no particular order.
     pub fn literals(&self) -> impl Iterator<Item = Literal> + '_ {
-        self.members.iter().cloned().chain(self.texts.iter().map(|text| Literal::Text(text.clone())))
+        self.members
+            .iter()
+            .cloned()
+            .chain(self.texts.iter().map(|text| Literal::Text(text.clone(), json::Text::new(text))))
     }
 }
 
@@ -303,7 +306,7 @@ impl Predicate {
             Self::Eq(literal) => literal.equals(node),
             Self::Ne(literal) => !literal.equals(node),
             Self::Compare(comparison, bound) => {
-                meter.bytes(node.as_str().map_or(0, str::len));
+                meter.bytes(node.text_bytes());
                 bound.compare(node).is_some_and(|order| comparison.holds(order))
             }
             Self::In(list) => list.has(node, meter),
@@ -330,7 +333,7 @@ impl Predicate {
 fn contains(literal: &Literal, node: Node<'_>, meter: &mut Meter) -> Result<bool, EvaluationError> {
     Ok(match node.kind() {
         Kind::String => match (literal, node.as_str()) {
-            (Literal::Text(needle), Some(text)) => {
+            (Literal::Text(needle, _), Some(text)) => {
                 meter.bytes(text.len());
                 text.contains(&**needle)
             }

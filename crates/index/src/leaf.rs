@@ -41,7 +41,7 @@ fn equal(literal: &Literal, column: &Column) -> Bounds {
         Literal::Number(number) => {
             Bounds::exact(column.numbers.get(&NumberKey::of(*number)).cloned().unwrap_or_default())
         }
-        Literal::Text(text) => match filed(text) {
+        Literal::Text(text, _) => match filed(text) {
             (whole, true) => Bounds::exact(column.texts.get(whole).cloned().unwrap_or_default()),
             (_, false) => Bounds::possible(column.long.clone()),
         },
@@ -119,7 +119,7 @@ fn sum<'a, K: 'a>(entries: impl Iterator<Item = (&'a K, &'a RoaringBitmap)>) -> 
 /// Text in text by asking every distinct text; an element by the values one level below.
 fn contains(literal: &Literal, column: &Column, elements: Option<&Column>) -> Bounds {
     let in_text = match literal {
-        Literal::Text(needle) => {
+        Literal::Text(needle, _) => {
             let has = column.texts.iter().filter(|(text, _)| text.contains(&**needle));
             Bounds { certain: sum(has), possible: RoaringBitmap::new() }.or_possible(&column.long)
         }

@@ -52,6 +52,9 @@ pub(crate) enum Slot {
 /// What fits into a slot beside its tag and a length.
 pub(crate) const SHORT_MAX: usize = 14;
 
+/// How far a glance goes: the top of a record is laid down last, its outer members right before it.
+const GLANCE_SLOTS: usize = 64;
+
 /// A run of bytes in the document's text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
@@ -96,6 +99,34 @@ impl Span {
     pub(crate) fn of(self, text: &str) -> &str {
         let start = self.start as usize;
         text.get(start..start + self.len as usize).unwrap_or_default()
+    }
+}
+
+/// A text to compare many values with, in the form that they have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Text {
+    /// It would stand in a slot.
+    Short {
+        /// Bytes that count.
+        len: u8,
+        /// Padded with zeros.
+        bytes: [u8; SHORT_MAX],
+    },
+    /// It would not.
+    Long(Box<str>),
+}
+
+impl Text {
+    /// Prepares a text.
+    pub fn new(text: &str) -> Self {
+        let mut bytes = [0; SHORT_MAX];
+        match bytes.get_mut(..text.len()) {
+            Some(slot) => {
+                slot.copy_from_slice(text.as_bytes());
+                Self::Short { len: text.len() as u8, bytes }
+            }
+            None => Self::Long(text.into()),
+        }
     }
 }
 
@@ -163,11 +194,26 @@ impl<'a> Node<'a> {
 
     /// Whether this is just that text.
     #[inline]
-    pub fn is_text(self, text: &str) -> bool {
-        match self.slot() {
-            Slot::Short { len, bytes } => bytes.get(..usize::from(*len)) == Some(text.as_bytes()),
-            Slot::Long(span) => span.len as usize == text.len() && span.of(&self.document.text) == text,
+    pub fn is_text(self, text: &Text) -> bool {
+        match (self.slot(), text) {
+            // Padding is zero on both sides, so short texts are equal when their slots are.
+            (Slot::Short { len, bytes }, Text::Short { len: wanted_len, bytes: wanted }) => {
+                len == wanted_len && bytes == wanted
+            }
+            (Slot::Long(span), Text::Long(wanted)) => {
+                span.len as usize == wanted.len() && span.of(&self.document.text) == &**wanted
+            }
             _ => false,
+        }
+    }
+
+    /// How many bytes the text has; none when this is no text.
+    #[inline]
+    pub fn text_bytes(self) -> usize {
+        match self.slot() {
+            Slot::Short { len, .. } => usize::from(*len),
+            Slot::Long(span) => span.len as usize,
+            _ => 0,
         }
     }
 
@@ -312,6 +358,17 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn elsewhere(self, position: usize) -> Self {
         Self { document: self.document, position: position as u32 }
+    }
+
+    /// Looks at the neighbourhood of this value, one glance for each line of memory, and tells nothing of use.
+    ///
+    /// The glances do not wait for each other, so a document that is not in the cache arrives in one delay instead of
+    /// one for every step of a question.
+    #[inline]
+    pub fn glance(self) -> usize {
+        let end = self.position as usize + 1;
+        let near = self.document.slots.get(end.saturating_sub(GLANCE_SLOTS)..end).unwrap_or_default();
+        near.iter().step_by(4).filter(|slot| matches!(slot, Slot::Null)).count()
     }
 
     /// The value as a tree for building other documents.

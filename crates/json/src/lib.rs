@@ -14,7 +14,7 @@ mod pointer;
 mod canonical;
 
 pub use canonical::{Writer, canonical, canonical_value, canonical_without, compare_keys};
-pub use document::{Document, Elements, Kind, Members, Node};
+pub use document::{Document, Elements, Kind, Members, Node, Text};
 pub use parse::{Code, Exceeded, Limits, ParseError};
 pub use pointer::{InvalidPointer, Pointer};
 pub use serde_json::{Value, json};

@@ -86,7 +86,12 @@ fn main() -> Result<()> {
     });
     anyhow::ensure!(found == found_from_bytes && found == found_singly, "three ways to evaluate disagree");
     row("parse and evaluate", from_bytes)?;
-    writeln!(table, "\n{found} manifests satisfy the tree.\n")?;
+    writeln!(
+        table,
+        "\n{found} manifests satisfy the tree. The peer is the public JavaScript reference of RFC 0020: its published \
+         figure for an 11-leaf tree over 100,000 manifests of 2.7 kB, in process, CPU time; it is not run here. Documents \
+         are asked in batches in the first row.\n"
+    )?;
     edges(&mut table, arguments.rounds)?;
     refusals(&mut table, arguments.rounds)?;
     println!("{table}");
