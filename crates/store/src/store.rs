@@ -9,6 +9,7 @@ use crate::check::{Flaw, Soundness};
 use crate::head::{Head, HeadFile};
 use crate::record::{Kind, Record, State};
 use crate::sqlite::{Answers, Database, EngineError, Reader};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
@@ -129,8 +130,8 @@ pub enum OpenError {
         /// Why not.
         error: std::io::Error,
     },
-    /// Another process has it open.
-    #[error("{0} is open in another process")]
+    /// It is open already, here or in another process.
+    #[error("the store in {0} is open already; close it, or use the node that has it open")]
     Busy(PathBuf),
     /// A later version of the program wrote it.
     #[error("the store has format {found}, this program knows up to {known}; use a later version of it")]
@@ -176,6 +177,8 @@ pub struct Store {
     readers: Mutex<Vec<Reader>>,
     sequence: Arc<AtomicU64>,
     stopped: Arc<AtomicBool>,
+    /// Held as long as the store is open: two writers would each promise their own history.
+    _lock: File,
 }
 
 struct Job {
@@ -192,12 +195,25 @@ const TAIL: u64 = 10_000;
 
 const DATABASE: &str = "rialto.db";
 const HEAD: &str = "head";
+const LOCK: &str = "lock";
+
+fn lock(folder: &Path) -> Result<File, OpenError> {
+    let path = folder.join(LOCK);
+    let failed = |error| OpenError::Io { path: path.clone(), error };
+    let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Busy(folder.to_owned())),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
 
 impl Store {
     /// Opens the store in a folder, or makes one; what was acknowledged must be there, or it does not open.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         let io = |path: &Path, error| OpenError::Io { path: path.to_owned(), error };
         std::fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
+        let lock = lock(folder)?;
         let database = Database::open(&folder.join(DATABASE))?;
         let path = folder.join(HEAD);
         let (mut head_file, promised) = HeadFile::open(&path).map_err(|error| io(&path, error))?;
@@ -219,6 +235,7 @@ impl Store {
             readers: Mutex::new(vec![reader]),
             sequence,
             stopped,
+            _lock: lock,
         })
     }
 

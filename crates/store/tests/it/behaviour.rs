@@ -127,6 +127,15 @@ fn a_backup_is_a_store_of_its_own() {
 }
 
 #[test]
+fn a_store_is_open_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert!(matches!(Store::open(folder.path()), Err(OpenError::Busy(_))));
+    drop(store);
+    assert!(Store::open(folder.path()).is_ok());
+}
+
+#[test]
 fn foreign_files_and_later_formats_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("rialto.db"), b"this is no database, and long enough to be looked at").unwrap();
