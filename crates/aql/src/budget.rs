@@ -13,6 +13,9 @@ use std::fmt;
 /// Digits before and after the point that an amount may have.
 pub const AMOUNT_DIGITS_MAX: usize = 18;
 
+/// A millionth, in units.
+const MILLIONTH: u128 = 1_000_000_000_000;
+
 /// An amount of money, exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount {
@@ -40,8 +43,18 @@ impl Amount {
         self.units
     }
 
+    /// An amount of so many units of 10^-18.
+    pub fn from_units(units: u128) -> Self {
+        Self { units }
+    }
+
     /// The nearest double, for scores only.
     pub(crate) fn approximate(self) -> f64 {
+        // With at most six decimals and 53 bits both sides of the division are exact, so it rounds once.
+        let millionths = self.units / MILLIONTH;
+        if millionths < 1 << 53 && self.units % MILLIONTH == 0 {
+            return millionths as f64 / 1e6;
+        }
         self.to_string().parse().unwrap_or_default()
     }
 
@@ -265,6 +278,11 @@ fn complete(
 }
 
 /// Reads the amount of a `{amount, currency}` object in the wanted currency.
+pub(crate) fn money_of(node: Node<'_>) -> Option<Money> {
+    let currency = node.get("currency")?.as_str()?;
+    Some(Money { amount: Amount::parse(node.get("amount")?.as_str()?)?, currency: currency.to_owned() })
+}
+
 pub(crate) fn amount_in(node: Node<'_>, wanted: &str) -> Option<Amount> {
     let currency = node.get("currency")?.as_str()?;
     (currency == wanted).then(|| Amount::parse(node.get("amount")?.as_str()?)).flatten()

@@ -49,6 +49,13 @@ impl Candidate {
         Self { id, document, wrapped: false, costs, quality }
     }
 
+    /// A record inside the publication that brought it, as its member `record`.
+    pub fn published(id: String, publication: Document, quality: Signals) -> Self {
+        let mut candidate = Self { id, document: publication, wrapped: true, costs: None, quality };
+        candidate.quality = candidate.quality.clone().or_declared_latency(candidate.record());
+        candidate
+    }
+
     /// The record as a document of its own root, with its enclosing document where it has one.
     pub fn record(&self) -> Node<'_> {
         let root = self.document.root();
@@ -80,7 +87,7 @@ fn read_costs(place: &Place<'_>) -> Vec<Money> {
 }
 
 /// What a record calls itself.
-fn own_id(record: Node<'_>) -> Option<String> {
+pub fn own_id(record: Node<'_>) -> Option<String> {
     let tool = record.get("tool");
     let named = [
         tool.and_then(|tool| tool.get("did")),

@@ -1,6 +1,6 @@
 //! RFC 0020 §3.6: the six categories, and where a candidate of each states its cost.
 
-use crate::budget::{Amount, amount_in};
+use crate::budget::{Amount, Money, amount_in, money_of};
 use json::Node;
 
 /// What an intent asks for.
@@ -50,6 +50,54 @@ impl Category {
             },
             Self::Discovery | Self::Subscription => listed(record, currency),
         }
+    }
+}
+
+impl Category {
+    /// Everything that a record declares as its cost, in whichever currency; [`Category::cost`] is a look into it.
+    pub fn costs(self, record: Node<'_>) -> Costs {
+        match self {
+            Self::Commercial | Self::Knowledge => match record.get("price") {
+                Some(price) => Costs { free: false, listed: money_of(price).into_iter().collect() },
+                None => Costs::listed(record),
+            },
+            Self::Action | Self::Delegation => match record.get("cost") {
+                Some(cost) if is_free(cost) => Costs { free: true, listed: Vec::new() },
+                Some(cost) => Costs { free: false, listed: money_of(cost).into_iter().collect() },
+                None => Costs::listed(record),
+            },
+            Self::Discovery | Self::Subscription => Costs::listed(record),
+        }
+    }
+}
+
+/// What a record costs, before anybody asked in which currency.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Nothing, in every currency.
+    pub free: bool,
+    /// Prices; several may be in one currency.
+    pub listed: Vec<Money>,
+}
+
+impl Costs {
+    /// The lowest cost in a currency.
+    pub fn in_currency(&self, currency: &str) -> Option<Amount> {
+        let listed = self.listed.iter().filter(|money| money.currency == currency).map(|money| money.amount).min();
+        if self.free { Some(Amount::ZERO) } else { listed }
+    }
+
+    fn listed(record: Node<'_>) -> Self {
+        let mut costs = Self::default();
+        let models = record.get("pricing").and_then(|pricing| pricing.get("models"));
+        for model in models.into_iter().flat_map(Node::elements) {
+            match model.get("type").and_then(Node::as_str) {
+                Some("free") => costs.free = true,
+                Some("per_call") => costs.listed.extend(money_of(model)),
+                _ => {}
+            }
+        }
+        costs
     }
 }
 

@@ -41,8 +41,8 @@ mod read;
 mod refusal;
 
 pub use budget::{AMOUNT_DIGITS_MAX, Allocation, Amount, Budget, Fraction, Money};
-pub use candidate::Candidate;
-pub use category::Category;
+pub use candidate::{Candidate, own_id};
+pub use category::{Category, Costs};
 pub use constraint::{Constraints, Leaf, Tree};
 pub use decision::Decision;
 pub use evaluate::{EvaluationError, Evaluator, Meter};
@@ -59,6 +59,6 @@ pub use quality::{Level, Signals};
 pub use refusal::{Code, Refusal};
 pub use resolve::{
     Contribution, Judgement, Match, Outcome, OverBudget, RANKING_ID, RANKING_VERSION, Ranking, Rejection, Resolution,
-    Share, judge, resolve,
+    Share, judge, rank, resolve,
 };
 pub use response::Responder;

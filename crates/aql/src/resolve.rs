@@ -6,8 +6,8 @@
 mod judge;
 mod rank;
 
-pub use judge::{Judgement, Outcome};
-pub use rank::{Contribution, RANKING_ID, RANKING_VERSION, Ranking};
+pub use judge::{Judgement, Outcome, judge};
+pub use rank::{Contribution, RANKING_ID, RANKING_VERSION, Ranking, rank};
 
 use crate::budget::Amount;
 use crate::candidate::Candidate;
@@ -77,9 +77,9 @@ pub fn resolve<'a>(
     let mut evaluator = Evaluator::new(fuel);
     let (mut matches, mut rejections) = (Vec::new(), Vec::new());
     for candidate in candidates {
-        let judgement = judge::judge(intent, candidate, over_budget, &mut evaluator)?;
+        let judgement = judge(intent, candidate, over_budget, &mut evaluator)?;
         if judgement.is_match(over_budget) {
-            let ranking = rank::rank(intent, candidate, judgement.cost);
+            let ranking = rank(intent, candidate.quality(), judgement.cost);
             matches.push(Match { candidate, judgement, ranking, rank: 0 });
         } else {
             rejections.push(Rejection { candidate, judgement });
@@ -87,31 +87,23 @@ pub fn resolve<'a>(
     }
     matches.sort_by(rank::order);
     let all = matches.len();
-    matches.truncate(room(intent));
+    matches.truncate(intent.room());
     for (position, found) in matches.iter_mut().enumerate() {
         found.rank = position + 1;
     }
     Ok(Resolution { left_out: all - matches.len(), matches, rejections })
 }
 
-/// How a single candidate fares, whatever the others do.
-pub fn judge(
-    intent: &Intent,
-    candidate: &Candidate,
-    over_budget: OverBudget,
-    fuel: Fuel,
-) -> Result<Judgement, EvaluationError> {
-    judge::judge(intent, candidate, over_budget, &mut Evaluator::new(fuel))
-}
-
-/// How many candidates the resolution policy and the allocation leave room for.
-fn room(intent: &Intent) -> usize {
-    let by_policy = match intent.resolution_policy {
-        ResolutionPolicy::SingleBest => 1,
-        ResolutionPolicy::RankedSet | ResolutionPolicy::FullSet => usize::MAX,
-    };
-    let by_allocation = intent.budget.as_ref().and_then(|budget| budget.top_k()).unwrap_or(usize::MAX);
-    by_policy.min(by_allocation)
+impl Intent {
+    /// How many candidates the resolution policy and the allocation leave room for.
+    pub fn room(&self) -> usize {
+        let by_policy = match self.resolution_policy {
+            ResolutionPolicy::SingleBest => 1,
+            ResolutionPolicy::RankedSet | ResolutionPolicy::FullSet => usize::MAX,
+        };
+        let by_allocation = self.budget.as_ref().and_then(|budget| budget.top_k()).unwrap_or(usize::MAX);
+        by_policy.min(by_allocation)
+    }
 }
 
 impl Resolution<'_> {

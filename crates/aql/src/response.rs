@@ -22,6 +22,8 @@ pub struct Responder<'a> {
     pub evaluated_at: Instant,
     /// How many rejected candidates are named.
     pub rejected_max: usize,
+    /// Where the next page begins, when there is one.
+    pub next_cursor: Option<&'a str>,
 }
 
 impl Responder<'_> {
@@ -46,6 +48,10 @@ impl Responder<'_> {
         writer.string(&self.evaluated_at.to_string());
         writer.name("intent_id");
         writer.string(&intent.intent_id);
+        if let Some(cursor) = self.next_cursor {
+            writer.name("next_cursor");
+            writer.string(cursor);
+        }
         if !resolution.rejections.is_empty() {
             writer.name("rejected");
             writer.array();

@@ -16,8 +16,13 @@ pub(crate) fn sign(
 ) -> Result<Vec<u8>, Failure> {
     let response_id = format!("urn:oap:intent-response:{}", chance::uuid()?);
     let resolver = key.did_key();
-    let responder =
-        Responder { response_id: &response_id, resolver_did: resolver.as_str(), evaluated_at: now, rejected_max };
+    let responder = Responder {
+        response_id: &response_id,
+        resolver_did: resolver.as_str(),
+        evaluated_at: now,
+        rejected_max,
+        next_cursor: None,
+    };
     let write = |signature: Option<&json::Value>| responder.write(intent, resolution, signature).map_err(unanswered);
     let body = write(None)?;
     let signature = json!({

@@ -3,7 +3,7 @@
 use crate::answer::unanswered;
 use crate::chance;
 use crate::failure::Failure;
-use aql::{Candidate, Decision, Fuel, Instant, Intent, Judgement, OverBudget, Ranking, Signals};
+use aql::{Candidate, Decision, Evaluator, Fuel, Instant, Intent, Judgement, OverBudget, Ranking, Signals};
 use json::{Document, Limits, Value, Writer, json};
 
 /// One candidate, judged, with the whole record of it.
@@ -40,7 +40,8 @@ impl<'a> Explanation<'a> {
         over_budget: OverBudget,
         now: Instant,
     ) -> Result<Self, Failure> {
-        let judgement = aql::judge(intent, candidate, over_budget, Fuel::OWN).map_err(unanswered)?;
+        let judgement =
+            aql::judge(intent, candidate, over_budget, &mut Evaluator::new(Fuel::OWN)).map_err(unanswered)?;
         let all = aql::resolve(intent, candidates, over_budget, Fuel::OWN).map_err(unanswered)?;
         let rank = all.matches.iter().find(|found| std::ptr::eq(found.candidate, candidate)).map(|found| found.rank);
         // Alone it is never left out, so this gives the score of what the policy has no room for, too.

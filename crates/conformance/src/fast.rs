@@ -151,6 +151,7 @@ pub(crate) fn resolve(intent: &Value, candidates: &[Value], over_budget: OverBud
         resolver_did: "did:key:z6Mk",
         evaluated_at,
         rejected_max: usize::MAX,
+        next_cursor: None,
     };
     let response = read_back(&responder.write(&intent, &resolution, None).map_err(stopped)?);
     let list = |name: &str| response.get(name).and_then(Value::as_array).cloned().unwrap_or_default();

@@ -20,4 +20,4 @@ pub use change::{Change, Hash, Operation, Sequence};
 pub use check::{Flaw, Soundness};
 pub use record::{Kind, Record, State};
 pub use sqlite::BackupError;
-pub use store::{Batch, CommitError, Mark, Marked, OpenError, Outcome, Put, ReadError, Store, Withdrawal};
+pub use store::{Batch, CommitError, Committed, Mark, Marked, OpenError, Outcome, Put, ReadError, Store, Withdrawal};

@@ -4,7 +4,7 @@ use crate::change::{Change, Hash, Operation, Sequence};
 use crate::check::{Flaw, Soundness};
 use crate::head::Head;
 use crate::record::{Kind, Record, State};
-use crate::store::{Batch, CommitError, Mark, OpenError, Outcome, Put, Withdrawal, change};
+use crate::store::{Batch, CommitError, Committed, Mark, OpenError, Outcome, Put, Withdrawal, change};
 use crate::tables::{APPLICATION, FORMAT, SCHEMA};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 use std::path::{Path, PathBuf};
@@ -151,11 +151,19 @@ impl From<rusqlite::Error> for FormatError {
 }
 
 /// What became of each batch of a group.
-pub(crate) type Answers = Vec<Result<Vec<Outcome>, CommitError>>;
+pub(crate) type Answers = Vec<Result<Committed, CommitError>>;
 
-type Applied = Result<(Head, Vec<Outcome>), CommitError>;
+type Applied = Result<(Head, Committed), CommitError>;
 
 fn apply(connection: &Connection, head: Head, batch: &Batch) -> Result<Applied, EngineError> {
+    if let Some(mark) = &batch.mark {
+        forget_marks(connection, batch.at)?;
+        match read_mark(connection, &mark.issuer, &mark.name)? {
+            Some(before) if before.digest == mark.digest => return Ok(Ok((head, before.committed))),
+            Some(_) => return Ok(Err(CommitError::NameTaken { name: mark.name.clone() })),
+            None => {}
+        }
+    }
     let (mut head, mut outcomes) = (head, Vec::new());
     for put in &batch.puts {
         match apply_put(connection, &mut head, put, batch.at)? {
@@ -169,12 +177,11 @@ fn apply(connection: &Connection, head: Head, batch: &Batch) -> Result<Applied, 
             Err(refused) => return Ok(Err(refused)),
         }
     }
-    if let Some(mark) = &batch.mark
-        && let Err(refused) = apply_mark(connection, mark, batch.at)?
-    {
-        return Ok(Err(refused));
+    let committed = Committed { outcomes, at: batch.at };
+    if let Some(mark) = &batch.mark {
+        write_mark(connection, mark, &committed)?;
     }
-    Ok(Ok((head, outcomes)))
+    Ok(Ok((head, committed)))
 }
 
 fn apply_put(
@@ -226,7 +233,7 @@ fn apply_put(
         ])?;
     let replaces = spoke.map(|before| before.number);
     log(connection, head, &change(*head, Operation::Put, &record, replaces, at))?;
-    Ok(Ok(Outcome::Changed { sequence: head.sequence, revision: record.revision }))
+    Ok(Ok(Outcome::Changed { sequence: head.sequence, revision: record.revision, replaces }))
 }
 
 fn apply_withdrawal(
@@ -246,19 +253,20 @@ fn apply_withdrawal(
     }
     set_state(connection, record.number, State::Withdrawn)?;
     log(connection, head, &change(*head, Operation::Withdraw, &record, Some(record.number), at))?;
-    Ok(Ok(Outcome::Changed { sequence: head.sequence, revision: record.revision }))
+    let replaces = Some(record.number);
+    Ok(Ok(Outcome::Changed { sequence: head.sequence, revision: record.revision, replaces }))
 }
 
-fn apply_mark(connection: &Connection, mark: &Mark, at: i64) -> Result<Result<(), CommitError>, EngineError> {
+fn forget_marks(connection: &Connection, at: i64) -> Result<(), EngineError> {
     connection.prepare_cached("DELETE FROM mark WHERE expires_at < ?1")?.execute([at])?;
-    if let Some(before) = read_mark(connection, &mark.issuer, &mark.name)? {
-        let same = before.digest == mark.digest;
-        return Ok(if same { Ok(()) } else { Err(CommitError::NameTaken { name: mark.name.clone() }) });
-    }
+    Ok(())
+}
+
+fn write_mark(connection: &Connection, mark: &Mark, committed: &Committed) -> Result<(), EngineError> {
     connection
         .prepare_cached("INSERT INTO mark (issuer, name, digest, expires_at, answer) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![mark.issuer, mark.name, mark.digest.0, mark.expires_at, mark.answer])?;
-    Ok(Ok(()))
+        .execute(params![mark.issuer, mark.name, mark.digest.0, mark.expires_at, committed.to_bytes()])?;
+    Ok(())
 }
 
 fn set_state(connection: &Connection, number: u64, state: State) -> Result<(), EngineError> {
@@ -297,14 +305,22 @@ fn latest(connection: &Connection, id: &str) -> Result<Option<Record>, EngineErr
     found.transpose()
 }
 
-fn read_mark(connection: &Connection, issuer: &str, name: &str) -> Result<Option<Mark>, EngineError> {
-    let query = "SELECT digest, expires_at, answer FROM mark WHERE issuer = ?1 AND name = ?2";
-    let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?, row.get(2)?));
+/// A message that was dealt with, and what became of it.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) digest: Hash,
+    pub(crate) committed: Committed,
+}
+
+fn read_mark(connection: &Connection, issuer: &str, name: &str) -> Result<Option<Done>, EngineError> {
+    let query = "SELECT digest, answer FROM mark WHERE issuer = ?1 AND name = ?2";
+    let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?));
     let found = connection.prepare_cached(query)?.query_row([issuer, name], read).optional()?;
     found
-        .map(|(digest, expires_at, answer)| {
+        .map(|(digest, answer)| {
             let digest = Hash::read(&digest).ok_or(EngineError::Meaningless("a mark's digest"))?;
-            Ok(Mark { issuer: issuer.to_owned(), name: name.to_owned(), digest, expires_at, answer })
+            let committed = Committed::from_bytes(&answer).ok_or(EngineError::Meaningless("a mark's answer"))?;
+            Ok(Done { digest, committed })
         })
         .transpose()
 }
@@ -365,7 +381,7 @@ impl Reader {
         latest(&self.connection, id)
     }
 
-    pub(crate) fn mark(&self, issuer: &str, name: &str) -> Result<Option<Mark>, EngineError> {
+    pub(crate) fn mark(&self, issuer: &str, name: &str) -> Result<Option<Done>, EngineError> {
         read_mark(&self.connection, issuer, name)
     }
 
@@ -373,6 +389,11 @@ impl Reader {
         let query = format!("SELECT {RECORD} FROM record WHERE number = ?1");
         let found = self.connection.prepare_cached(&query)?.query_row([number as i64], read_record).optional()?;
         found.transpose()
+    }
+
+    pub(crate) fn body(&self, number: u64) -> Result<Option<Vec<u8>>, EngineError> {
+        let mut statement = self.connection.prepare_cached("SELECT body FROM record WHERE number = ?1")?;
+        Ok(statement.query_row([number as i64], |row| row.get(0)).optional()?)
     }
 
     pub(crate) fn active_after(&self, number: u64, limit: usize) -> Result<Vec<Record>, EngineError> {

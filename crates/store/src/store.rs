@@ -49,8 +49,6 @@ pub struct Mark {
     pub digest: Hash,
     /// Until when it is remembered, in milliseconds since 1970.
     pub expires_at: i64,
-    /// What was answered.
-    pub answer: Vec<u8>,
 }
 
 /// What is written together or not at all.
@@ -66,6 +64,45 @@ pub struct Batch {
     pub at: i64,
 }
 
+/// What became of a batch: told again, word for word, when the same message comes again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// For each put, then for each withdrawal.
+    pub outcomes: Vec<Outcome>,
+    /// When it happened, in milliseconds since 1970.
+    pub at: i64,
+}
+
+impl Committed {
+    /// As kept beside the mark: the time, then two or three numbers for each outcome.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.at.to_be_bytes().to_vec();
+        for outcome in &self.outcomes {
+            let (sequence, revision, replaces) = match *outcome {
+                Outcome::Changed { sequence, revision, replaces } => (sequence, revision, replaces.unwrap_or(0)),
+                Outcome::Unchanged { revision } => (0, revision, 0),
+            };
+            [sequence, revision, replaces].iter().for_each(|number| bytes.extend(number.to_be_bytes()));
+        }
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (at, rest) = bytes.split_first_chunk::<8>()?;
+        let (numbers, over) = rest.as_chunks::<8>();
+        let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_be_bytes(*number)).collect();
+        let (outcomes, odd) = numbers.as_chunks::<3>();
+        if !over.is_empty() || !odd.is_empty() {
+            return None;
+        }
+        let outcome = |&[sequence, revision, replaces]: &[u64; 3]| match sequence {
+            0 => Outcome::Unchanged { revision },
+            _ => Outcome::Changed { sequence, revision, replaces: (replaces > 0).then_some(replaces) },
+        };
+        Some(Self { outcomes: outcomes.iter().map(outcome).collect(), at: i64::from_be_bytes(*at) })
+    }
+}
+
 /// What became of one entry of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -75,6 +112,8 @@ pub enum Outcome {
         sequence: Sequence,
         /// The revision of the record now.
         revision: u64,
+        /// The number of the record that no longer speaks for its id.
+        replaces: Option<u64>,
     },
     /// The same bytes were there already, or the record was gone already.
     Unchanged {
@@ -163,7 +202,7 @@ pub enum Marked {
     /// It is new.
     New,
     /// The same bytes came before; this was the answer.
-    Same(Vec<u8>),
+    Same(Committed),
     /// Other bytes came under this name.
     Other,
 }
@@ -183,7 +222,7 @@ pub struct Store {
 
 struct Job {
     batch: Batch,
-    reply: Sender<Result<Vec<Outcome>, CommitError>>,
+    reply: Sender<Result<Committed, CommitError>>,
 }
 
 /// Batches that wait for the writer; more of them make their senders wait.
@@ -240,7 +279,7 @@ impl Store {
     }
 
     /// Writes a batch and waits until it is on disk.
-    pub fn commit(&self, batch: Batch) -> Result<Vec<Outcome>, CommitError> {
+    pub fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
         let gone = || CommitError::CannotWrite("the writer has ended".to_owned());
         let (reply, answer) = std::sync::mpsc::channel();
         self.jobs.as_ref().ok_or_else(gone)?.send(Job { batch, reply }).map_err(|_| gone())?;
@@ -277,6 +316,11 @@ impl Store {
         self.read(|reader| reader.by_number(number))
     }
 
+    /// The bodies of records by their numbers, in the order asked; `None` for a number that no record has.
+    pub fn bodies(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>, ReadError> {
+        self.read(|reader| numbers.iter().map(|number| reader.body(*number)).collect())
+    }
+
     /// Shows active records after a number, in order, at most `limit`; for whoever builds an index.
     pub fn active_after(&self, number: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
         self.read(|reader| reader.active_after(number, limit))
@@ -284,9 +328,9 @@ impl Store {
 
     /// Whether a message was dealt with before.
     pub fn marked(&self, issuer: &str, name: &str, digest: Hash) -> Result<Marked, ReadError> {
-        self.read(|reader| reader.mark(issuer, name)).map(|mark| match mark {
+        self.read(|reader| reader.mark(issuer, name)).map(|found| match found {
             None => Marked::New,
-            Some(mark) if mark.digest == digest => Marked::Same(mark.answer),
+            Some(mark) if mark.digest == digest => Marked::Same(mark.committed),
             Some(_) => Marked::Other,
         })
     }

@@ -53,7 +53,8 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    pub(super) fn is_match(&self, over_budget: OverBudget) -> bool {
+    /// Whether it belongs into the answer.
+    pub fn is_match(&self, over_budget: OverBudget) -> bool {
         match self.outcome {
             Outcome::Accept => true,
             Outcome::OverBudget => over_budget == OverBudget::Flag,
@@ -62,7 +63,8 @@ impl Judgement {
     }
 }
 
-pub(super) fn judge(
+/// How a single candidate fares, whatever the others do.
+pub fn judge(
     intent: &Intent,
     candidate: &Candidate,
     over_budget: OverBudget,

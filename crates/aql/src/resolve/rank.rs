@@ -6,8 +6,8 @@
 
 use super::Match;
 use crate::budget::Amount;
-use crate::candidate::Candidate;
 use crate::intent::Intent;
+use crate::quality::Signals;
 use std::cmp::Ordering;
 
 /// The name under which the ranking function is published.
@@ -40,8 +40,8 @@ pub struct Contribution {
     pub contribution: f64,
 }
 
-pub(super) fn rank(intent: &Intent, candidate: &Candidate, cost: Option<Amount>) -> Ranking {
-    let signals = candidate.quality();
+/// The score of a candidate with these signals and this cost.
+pub fn rank(intent: &Intent, signals: &Signals, cost: Option<Amount>) -> Ranking {
     let latency = |latency: f64| 1.0 - latency.min(LATENCY_WORST_MS) / LATENCY_WORST_MS;
     let contributions = [
         contribution("performance_score", signals.performance_score.unwrap_or(0.0), 0.35),

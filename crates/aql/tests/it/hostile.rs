@@ -190,6 +190,7 @@ fn the_deepest_record_is_judged_and_shown_on_a_small_stack() {
             resolver_did: "did:key:z6Mk",
             evaluated_at: intent.validity.from(),
             rejected_max: 1,
+            next_cursor: None,
         };
         String::from_utf8(responder.write(&intent, &resolution, None).unwrap()).unwrap()
     });

@@ -8,8 +8,8 @@ fn a_record_comes_back_as_it_came_and_survives_closing() {
     let folder = tempfile::tempdir().unwrap();
     let body = "{\"a\" :  1}\n";
     let store = Store::open(folder.path()).unwrap();
-    let outcome = store.commit(put("urn:a", "did:key:p", body)).unwrap();
-    assert_eq!(outcome, [Outcome::Changed { sequence: 1, revision: 1 }]);
+    let outcome = store.commit(put("urn:a", "did:key:p", body)).unwrap().outcomes;
+    assert_eq!(outcome, [Outcome::Changed { sequence: 1, revision: 1, replaces: None }]);
     drop(store);
     let store = Store::open(folder.path()).unwrap();
     let record = store.record("urn:a").unwrap().unwrap();
@@ -22,8 +22,11 @@ fn revisions_supersede_and_the_same_bytes_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
     store.commit(put("a", "p", "1")).unwrap();
-    assert_eq!(store.commit(put("a", "p", "1")).unwrap(), [Outcome::Unchanged { revision: 1 }]);
-    assert_eq!(store.commit(put("a", "p", "2")).unwrap(), [Outcome::Changed { sequence: 2, revision: 2 }]);
+    assert_eq!(store.commit(put("a", "p", "1")).unwrap().outcomes, [Outcome::Unchanged { revision: 1 }]);
+    assert_eq!(
+        store.commit(put("a", "p", "2")).unwrap().outcomes,
+        [Outcome::Changed { sequence: 2, revision: 2, replaces: Some(1) }]
+    );
     assert_eq!(store.by_number(1).unwrap().unwrap().state, State::Superseded);
     let changes = store.changes_after(0, 10).unwrap();
     assert_eq!(
@@ -43,12 +46,18 @@ fn only_the_publisher_changes_or_withdraws() {
     assert_eq!(store.commit(put("a", "q", "2")), Err(foreign.clone()));
     assert_eq!(store.commit(withdraw("a", "q")), Err(foreign));
     assert_eq!(store.commit(withdraw("b", "p")), Err(CommitError::NoSuchRecord { id: "b".into() }));
-    assert_eq!(store.commit(withdraw("a", "p")).unwrap(), [Outcome::Changed { sequence: 2, revision: 1 }]);
-    assert_eq!(store.commit(withdraw("a", "p")).unwrap(), [Outcome::Unchanged { revision: 1 }]);
+    assert_eq!(
+        store.commit(withdraw("a", "p")).unwrap().outcomes,
+        [Outcome::Changed { sequence: 2, revision: 1, replaces: Some(1) }]
+    );
+    assert_eq!(store.commit(withdraw("a", "p")).unwrap().outcomes, [Outcome::Unchanged { revision: 1 }]);
     assert_eq!(store.record("a").unwrap(), None);
     assert_eq!(store.changes_after(1, 10).unwrap()[0].operation, Operation::Withdraw);
     // A withdrawn id speaks again with its next revision, and bytes that were withdrawn are a change.
-    assert_eq!(store.commit(put("a", "p", "1")).unwrap(), [Outcome::Changed { sequence: 3, revision: 2 }]);
+    assert_eq!(
+        store.commit(put("a", "p", "1")).unwrap().outcomes,
+        [Outcome::Changed { sequence: 3, revision: 2, replaces: None }]
+    );
 }
 
 #[test]
@@ -65,32 +74,26 @@ fn a_batch_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_message_is_remembered_until_it_expires() {
+fn a_message_is_dealt_with_once_until_it_expires() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
-    let mark = |digest: &[u8], expires_at| Mark {
-        issuer: "did:key:i".into(),
-        name: "urn:oap:intent:1".into(),
-        digest: Hash::of(digest),
-        expires_at,
-        answer: b"answer".to_vec(),
+    let message = |body: &str, expires_at, at| Batch {
+        mark: Some(Mark { issuer: "i".into(), name: "urn:1".into(), digest: Hash::of(body.as_bytes()), expires_at }),
+        at,
+        ..put("a", "p", body)
     };
-    let batch = |mark, at| Batch { mark: Some(mark), at, ..Batch::default() };
-    assert_eq!(store.marked("did:key:i", "urn:oap:intent:1", Hash::of(b"x")).unwrap(), Marked::New);
-    store.commit(batch(mark(b"x", 5_000), 1_000)).unwrap();
-    assert_eq!(
-        store.marked("did:key:i", "urn:oap:intent:1", Hash::of(b"x")).unwrap(),
-        Marked::Same(b"answer".to_vec())
-    );
-    assert_eq!(store.marked("did:key:i", "urn:oap:intent:1", Hash::of(b"y")).unwrap(), Marked::Other);
-    assert_eq!(store.marked("did:key:j", "urn:oap:intent:1", Hash::of(b"y")).unwrap(), Marked::New);
-    let taken = CommitError::NameTaken { name: "urn:oap:intent:1".into() };
-    assert_eq!(store.commit(batch(mark(b"y", 5_000), 1_000)), Err(taken));
-    store.commit(batch(mark(b"y", 9_000), 6_000)).unwrap();
-    assert_eq!(
-        store.marked("did:key:i", "urn:oap:intent:1", Hash::of(b"y")).unwrap(),
-        Marked::Same(b"answer".to_vec())
-    );
+    let marked = |issuer, body: &str| store.marked(issuer, "urn:1", Hash::of(body.as_bytes())).unwrap();
+    assert_eq!(marked("i", "x"), Marked::New);
+    let first = store.commit(message("x", 5_000, 1_000)).unwrap();
+    assert_eq!(first.outcomes, [Outcome::Changed { sequence: 1, revision: 1, replaces: None }]);
+    assert_eq!(store.commit(message("x", 5_000, 2_000)).unwrap(), first, "the same message, the same answer");
+    assert_eq!(marked("i", "x"), Marked::Same(first));
+    assert_eq!((marked("i", "y"), marked("j", "y")), (Marked::Other, Marked::New));
+    assert_eq!(store.commit(message("y", 5_000, 2_000)), Err(CommitError::NameTaken { name: "urn:1".into() }));
+    assert_eq!(store.sequence(), 1);
+    let later = store.commit(message("y", 9_000, 6_000)).unwrap();
+    assert_eq!(later.outcomes, [Outcome::Changed { sequence: 2, revision: 2, replaces: Some(1) }]);
+    assert_eq!(marked("i", "y"), Marked::Same(later));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn perform(store: &Store, step: &Step) -> Result<(bool, u64), ()> {
         Step::Reopen => return Err(()),
     };
     match store.commit(batch) {
-        Ok(outcomes) => match outcomes[0] {
+        Ok(committed) => match committed.outcomes[0] {
             Outcome::Changed { revision, .. } => Ok((true, revision)),
             Outcome::Unchanged { revision } => Ok((false, revision)),
         },
