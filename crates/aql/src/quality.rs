@@ -90,6 +90,20 @@ impl Signals {
         self
     }
 
+    /// Whether a candidate meets every declared floor.
+    pub fn is_met_by(&self, candidate: &Self) -> bool {
+        let reached = |floor: Option<f64>, signal: Option<f64>| {
+            floor.is_none_or(|floor| signal.is_some_and(|signal| signal >= floor))
+        };
+        let within = |ceiling: f64| candidate.latency_p99_ms.is_some_and(|latency| latency <= ceiling);
+        let level = |floor: &Level| candidate.conformance_level.as_ref().is_some_and(|level| level.meets(floor));
+        reached(self.performance_score, candidate.performance_score)
+            && self.latency_p99_ms.is_none_or(within)
+            && reached(self.provider_reputation, candidate.provider_reputation)
+            && reached(self.cooling_off_minutes, candidate.cooling_off_minutes)
+            && self.conformance_level.as_ref().is_none_or(level)
+    }
+
     /// The declared floors that the candidate does not meet, in words.
     pub fn unmet(&self, candidate: &Self) -> Vec<String> {
         let mut unmet = Vec::new();
@@ -145,5 +159,8 @@ mod tests {
         let slow = Signals { latency_p99_ms: Some(101.0), ..met.clone() };
         assert_eq!(floor.unmet(&slow), ["latency_p99_ms 101 is above 100"]);
         assert_eq!(floor.unmet(&Signals::default()).len(), 2);
+        for signals in [met, slow, Signals::default()] {
+            assert_eq!(floor.is_met_by(&signals), floor.unmet(&signals).is_empty(), "{signals:?}");
+        }
     }
 }

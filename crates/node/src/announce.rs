@@ -1,0 +1,153 @@
+//! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
+
+use crate::node::Node;
+use crate::resolve::{PAGE, REJECTED};
+use json::{Value, json};
+
+/// Levels of RFC 0020 §7 whose requirements the node meets.
+pub const LEVELS: [&str; 1] = ["Q1"];
+
+impl Node {
+    /// The manifest at `/.well-known/oap-tool.json`; `base` is the address under which the asker reached the node.
+    pub fn manifest(&self, base: &str) -> Value {
+        let did = self.identity().did().as_str();
+        let at = |path: &str| format!("{base}{path}");
+        json!({
+            "oap_version": "1.0",
+            "tool": {
+                "id": "rialto-node",
+                "did": did,
+                "name": "Rialto node",
+                "version": format!("{}", env!("CARGO_PKG_VERSION")),
+                "publisher": {"did": did, "legal_name": "the operator of this node", "verified": false},
+                "categories": ["discovery", "resolver"],
+                "description_for_humans":
+                    "Finds manifests, offers and knowledge nodes that satisfy a signed intent, and says why.",
+                "description_for_agents":
+                    "POST a signed RFC 0020 intent to endpoints.intent; the answer is a signed IntentResponse with a \
+                     decision record for each candidate.",
+            },
+            "endpoints": {
+                "invoke": at("/oap/intent"),
+                "intent": at("/oap/intent"),
+                "explain": at("/oap/explain"),
+                "records": at("/oap/records"),
+                "audit": at("/oap/decisions"),
+                "data_delete": at("/oap/records"),
+                "incident": at("/health"),
+            },
+            "auth": [{"method": "anonymous"}],
+            "actions": [{
+                "id": "resolve_intent",
+                "version": "1.0.0",
+                "summary": "Answers a signed intent",
+                "description_for_agents": "Takes an RFC 0020 intent and returns an IntentResponse.",
+                "input_schema": {"$ref": at("/schemas/oap-intent.schema.json")},
+                "output_schema": {"$ref": at("/schemas/oap-intent-response.schema.json")},
+                "side_effects": "none",
+                "idempotent": true,
+                "idempotency_window_seconds": 86_400,
+                "rate_limit": {"rpm": 600, "concurrent": 64},
+                "data_classes_in": [],
+                "data_classes_out": [],
+                "cost": {"type": "free"},
+                "examples": [{"input": {"category": "discovery"}, "output": {"candidates": []}}],
+            }],
+            "pricing": {"models": [{"type": "free"}]},
+            "sla": {
+                "uptime_target": 0.99,
+                "latency_p95_ms": 1_000,
+                "max_call_duration_ms": 5_000,
+                "regions": ["unspecified"],
+                "incident_disclosure_within_hours": 72,
+            },
+            "trust": {"publisher_verified": false, "data_residency": [], "gdpr_compliant": false},
+            "data_policy": {
+                "stores_principal_data": false,
+                "retention_days": 1,
+                "shares_with_third_parties": false,
+                "training_on_principal_data": "never",
+                "deletion_endpoint": at("/oap/records"),
+                "lawful_bases": [],
+            },
+            "risk_class": "minimal",
+            "jurisdictions": ["ZZ"],
+            "governance": {"dispute_resolution_url": at("/docs"), "contact_email": "operator@localhost.invalid"},
+            "aql": {"levels": LEVELS, "resolver_role": "provider"},
+            "limits": limits(),
+            "ranking_function": ranking(),
+        })
+    }
+}
+
+/// The bounds a question must keep (A.7), by name.
+pub fn limits() -> Value {
+    let (intent, fuel) = (aql::Limits::STANDARD, aql::Fuel::STANDARD);
+    let bytes = |limits: &json::Limits| {
+        json!({
+            "bytes": limits.bytes, "depth": limits.depth, "nodes": limits.nodes, "keys": limits.keys,
+            "key_bytes": limits.key_bytes, "string_bytes": limits.string_bytes,
+        })
+    };
+    json!({
+        "intent": bytes(&json::Limits::INTENT),
+        "document": bytes(&json::Limits::DOCUMENT),
+        "constraints": {
+            "leaves": intent.leaves, "tree_depth": intent.tree_depth, "list": intent.list,
+            "path_bytes": intent.path_bytes, "path_segments": intent.path_segments,
+            "path_descendants": intent.path_descendants, "patterns": intent.patterns,
+            "pattern_chars": intent.pattern_chars, "pattern_bytes": intent.pattern_bytes,
+        },
+        "projection": {"pointers": intent.pointers},
+        "budget": {"top_k": intent.top_k},
+        "validity": {
+            "seconds": intent.validity_seconds, "subscription_seconds": intent.subscription_seconds,
+            "skew_seconds": intent.skew_seconds,
+        },
+        "evaluation": {"visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps},
+        "answer": {"candidates": PAGE, "rejected": REJECTED},
+    })
+}
+
+/// The function that orders answers, with its inputs and weights.
+pub fn ranking() -> Value {
+    let input = |name: &str, weight: f64, value: &str| json!({"name": name, "weight": weight, "value": value});
+    json!({
+        "function_id": aql::RANKING_ID,
+        "function_version": aql::RANKING_VERSION,
+        "inputs": [
+            input("performance_score", 0.35, "as evidence by others says, 0 when nobody does"),
+            input("provider_reputation", 0.25, "as evidence by others says, 0 when nobody does"),
+            input("conformance", 0.15, "the digit of the attested level as a part of five"),
+            input("latency", 0.1, "1 - min(latency_p99_ms, 10000) / 10000, 0 when unknown"),
+            input("price", 0.15, "1 - min(cost / budget, 1), 0 without a budget"),
+        ],
+        "score": "the sum of round6(value * weight), rounded to six decimals",
+        "order": ["what fits the budget first", "score, descending", "cost, ascending", "candidate id, ascending"],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use aql::{Intent, Limits, Signals};
+    use json::json;
+
+    /// What is published must be what is computed.
+    #[test]
+    fn the_published_weights_are_those_of_the_function() {
+        let intent = json!({
+            "intent_id": "urn:oap:intent:x", "issuer_did": "did:key:z", "category": "discovery",
+            "constraints": {"path": "/a", "operator": "exists", "value": true}, "projection": {"include": ["/a"]},
+            "validity": {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T01:00:00Z"},
+        });
+        let document = json::Document::of(&intent).unwrap();
+        let intent = Intent::read(document.root(), &Limits::STANDARD).unwrap();
+        let ranking = aql::rank(&intent, &Signals::default(), None);
+        let published = super::ranking();
+        let inputs = published["inputs"].as_array().unwrap();
+        assert_eq!(inputs.len(), ranking.contributions.len());
+        for (input, computed) in inputs.iter().zip(ranking.contributions) {
+            assert_eq!((&input["name"], &input["weight"]), (&json!(computed.name), &json!(computed.weight)));
+        }
+    }
+}

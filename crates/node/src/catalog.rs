@@ -1,0 +1,261 @@
+//! RFC 0020 A.3 R2: what the node can answer from, kept level with the change log.
+//!
+//! The store is the truth; the index and the evidence are read from its log, in order, by whoever first needs them
+//! further. A publication is acknowledged after it is in here, so that the next answer knows it.
+//!
+//! INVARIANT: everything up to `index.applied()` is in the index and the evidence, and nothing after it.
+
+use crate::collection::{Action, Collection, record_of};
+use crate::evidence::Evidence;
+use crate::fact;
+use crate::refusal::Error;
+use index::Index;
+use json::{Document, Limits};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use store::{Change, Kind, Operation, Sequence, Store};
+
+/// Changes that are read from the log at once.
+const STRIDE: usize = 1_000;
+
+/// Fresh units from which on they are written to disk.
+pub(crate) const SEAL_AT: usize = 32_768;
+
+/// The folder of the index inside the data folder.
+const FOLDER: &str = "index";
+
+/// The index and the evidence.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    index: RwLock<Index>,
+    evidence: RwLock<Evidence>,
+    /// Held by whoever reads the log on.
+    reading: Mutex<()>,
+    /// Held by whoever writes index files.
+    sealing: Mutex<()>,
+}
+
+/// A record ready to be filed.
+pub(crate) struct Filing {
+    pub(crate) source: u64,
+    pub(crate) collection: Collection,
+    pub(crate) id: String,
+    pub(crate) publisher: String,
+    pub(crate) body: Document,
+    actions: Vec<(Action, Vec<u8>)>,
+    fact: Vec<u8>,
+}
+
+impl Filing {
+    /// Works out what is filed for a record, away from any lock.
+    pub(crate) fn new(source: u64, kind: Kind, id: String, publisher: String, body: Document) -> Self {
+        let collection = Collection::of_kind(kind);
+        let record = record_of(&body);
+        let fact = fact::encode(collection, 0, &id, record);
+        let mut actions = Vec::new();
+        if collection == Collection::Manifests {
+            let positions = record.get("actions").map_or(0, json::Node::len);
+            for position in 0..positions.min(usize::from(u16::MAX)) {
+                if let Some(action) = Action::of(record, position) {
+                    let part = u16::try_from(position + 1).unwrap_or_default();
+                    let fact = fact::encode(Collection::Actions, part, &action.id, action.document.root());
+                    actions.push((action, fact));
+                }
+            }
+        }
+        Self { source, collection, id, publisher, body, actions, fact }
+    }
+}
+
+/// What happens to the catalog, in the order of the log.
+pub(crate) enum Step {
+    File(Box<Filing>, Option<u64>),
+    Remove(u64),
+}
+
+impl Catalog {
+    /// Opens the index and reads the log up to its end. `progress` hears how many changes are read, and of how many.
+    pub(crate) fn open(folder: &Path, store: &Store, progress: &mut dyn FnMut(u64, u64)) -> Result<Self, Error> {
+        let folder = folder.join(FOLDER);
+        let mut index = opened(&folder)?;
+        if index.applied() > store.sequence() {
+            tracing::warn!("the index has read further than the log goes; it is made again");
+            drop(index);
+            Index::discard(&folder)?;
+            index = Index::open(&folder)?;
+        }
+        let mut evidence = Evidence::default();
+        take_evidence_up(&index, &mut evidence, store)?;
+        let catalog = Self {
+            index: RwLock::new(index),
+            evidence: RwLock::new(evidence),
+            reading: Mutex::default(),
+            sealing: Mutex::default(),
+        };
+        let end = store.sequence();
+        loop {
+            let applied = catalog.index()?.applied();
+            progress(applied, end);
+            if applied >= end {
+                return Ok(catalog);
+            }
+            catalog.read_on(store, end.min(applied + SEAL_AT as u64))?;
+            catalog.seal(SEAL_AT)?;
+        }
+    }
+
+    /// Throws the index of a data folder away; the next opening makes it again.
+    pub(crate) fn discard(folder: &Path) -> Result<(), Error> {
+        Ok(Index::discard(&folder.join(FOLDER))?)
+    }
+
+    /// The index, for questions.
+    pub(crate) fn index(&self) -> Result<RwLockReadGuard<'_, Index>, Error> {
+        self.index.read().map_err(|_| poisoned())
+    }
+
+    /// The evidence, for questions.
+    pub(crate) fn evidence(&self) -> Result<RwLockReadGuard<'_, Evidence>, Error> {
+        self.evidence.read().map_err(|_| poisoned())
+    }
+
+    fn index_mut(&self) -> Result<RwLockWriteGuard<'_, Index>, Error> {
+        self.index.write().map_err(|_| poisoned())
+    }
+
+    /// Reads the log up to a change, unless somebody did.
+    pub(crate) fn read_to(&self, store: &Store, sequence: Sequence) -> Result<(), Error> {
+        if self.index()?.applied() >= sequence {
+            return Ok(());
+        }
+        self.read_on(store, sequence)
+    }
+
+    fn read_on(&self, store: &Store, to: Sequence) -> Result<(), Error> {
+        let _reading = self.reading.lock().map_err(|_| poisoned())?;
+        loop {
+            let applied = self.index()?.applied();
+            if applied >= to {
+                return Ok(());
+            }
+            let changes = store.changes_after(applied, STRIDE)?;
+            let Some(last) = changes.last().map(|change| change.sequence) else {
+                return Err(Error::fault(format!("the log ends at {applied}, and {to} was promised")));
+            };
+            let steps = changes.into_iter().map(|change| step(change, store)).collect::<Result<Vec<_>, _>>()?;
+            self.apply(steps, last)?;
+        }
+    }
+
+    /// Puts steps into the index and the evidence; `last` is the change they end with.
+    pub(crate) fn apply(&self, steps: Vec<Step>, last: Sequence) -> Result<(), Error> {
+        let mut index = self.index_mut()?;
+        let mut evidence = self.evidence.write().map_err(|_| poisoned())?;
+        for step in steps {
+            match step {
+                Step::File(filing, replaced) => {
+                    if let Some(replaced) = replaced {
+                        index.remove(replaced);
+                        evidence.remove(replaced);
+                    }
+                    file(&mut index, &mut evidence, &filing)?;
+                }
+                Step::Remove(source) => {
+                    index.remove(source);
+                    evidence.remove(source);
+                }
+            }
+        }
+        index.advance(last);
+        Ok(())
+    }
+
+    /// Writes the fresh part of the index to disk when it has at least so many units, and merges what is due.
+    ///
+    /// Questions go on meanwhile; whoever comes second leaves it to the first.
+    pub(crate) fn seal(&self, at_least: usize) -> Result<(), Error> {
+        let Ok(_sealing) = self.sealing.try_lock() else { return Ok(()) };
+        let frozen = self.index_mut()?.freeze(at_least);
+        if let Some(sealing) = frozen {
+            let made = sealing.run()?;
+            self.index_mut()?.adopt(made)?;
+        }
+        loop {
+            let merging = self.index()?.mergeable();
+            let Some(merging) = merging else { return Ok(()) };
+            let made = merging.run()?;
+            self.index_mut()?.adopt(made)?;
+        }
+    }
+
+    /// Everything into one segment; for the end of an import.
+    pub(crate) fn compact(&self) -> Result<(), Error> {
+        self.seal(1)?;
+        let merging = self.index()?.merge_all();
+        if let Some(merging) = merging {
+            let made = merging.run()?;
+            self.index_mut()?.adopt(made)?;
+        }
+        Ok(())
+    }
+}
+
+fn opened(folder: &PathBuf) -> Result<Index, Error> {
+    match Index::open(folder) {
+        Ok(index) => Ok(index),
+        Err(error) => {
+            // Nothing is lost: the log has it all.
+            tracing::warn!(%error, "the index cannot be used and is made again");
+            Index::discard(folder)?;
+            Ok(Index::open(folder)?)
+        }
+    }
+}
+
+fn file(index: &mut Index, evidence: &mut Evidence, filing: &Filing) -> Result<(), Error> {
+    let record = record_of(&filing.body);
+    let full = |_| Error::fault("the index has no number left for another candidate");
+    index.insert(filing.source, filing.collection.label(), &filing.fact, record).map_err(full)?;
+    for (action, fact) in &filing.actions {
+        let root = action.document.root();
+        index.insert(filing.source, Collection::Actions.label(), fact, root).map_err(full)?;
+    }
+    if filing.collection == Collection::Evidence {
+        evidence.insert(filing.source, &filing.publisher, record);
+    }
+    Ok(())
+}
+
+/// Reads the evidence that the index knows of.
+fn take_evidence_up(index: &Index, evidence: &mut Evidence, store: &Store) -> Result<(), Error> {
+    for unit in index.alive(Collection::Evidence.label()).iter() {
+        let Some(record) = index.source(unit).map(|source| store.by_number(source)).transpose()?.flatten() else {
+            continue;
+        };
+        let body = parsed(&record.body)?;
+        evidence.insert(record.number, &record.publisher, record_of(&body));
+    }
+    Ok(())
+}
+
+fn step(change: Change, store: &Store) -> Result<Step, Error> {
+    match change.operation {
+        Operation::Withdraw => Ok(Step::Remove(change.replaces.unwrap_or_default())),
+        Operation::Put => {
+            let missing = || Error::fault(format!("the record of change {} is missing", change.sequence));
+            let record = store.by_number(change.sequence)?.ok_or_else(missing)?;
+            let body = parsed(&record.body)?;
+            let filing = Filing::new(record.number, record.kind, record.id, record.publisher, body);
+            Ok(Step::File(Box::new(filing), change.replaces))
+        }
+    }
+}
+
+/// A stored body was read once already, when it came in.
+pub(crate) fn parsed(body: &[u8]) -> Result<Document, Error> {
+    Document::parse(body, &Limits::DOCUMENT).map_err(|error| Error::fault(format!("a stored record: {error}")))
+}
+
+fn poisoned() -> Error {
+    Error::fault("a job ended in the middle of a change; the node must be started again")
+}

@@ -1,0 +1,167 @@
+//! RFC 0020 §3.6: which records each category asks for.
+//!
+//! A manifest is a candidate by itself, and each of its actions is one, too, with what an agent must know of the
+//! manifest beside it. The other kinds of records stand for themselves.
+
+use aql::{Category, Signals};
+use json::{Document, Limits, Node, Writer};
+use store::Kind;
+
+/// A collection of candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Collection {
+    Manifests = 0,
+    Offers = 1,
+    Knowledge = 2,
+    Receipts = 3,
+    Evidence = 4,
+    Actions = 5,
+}
+
+impl Collection {
+    /// Where the candidates of a category are; nowhere for a feed of changes.
+    pub(crate) fn of(category: Category) -> Option<Self> {
+        match category {
+            Category::Discovery | Category::Delegation => Some(Self::Manifests),
+            Category::Commercial => Some(Self::Offers),
+            Category::Knowledge => Some(Self::Knowledge),
+            Category::Action => Some(Self::Actions),
+            Category::Subscription => None,
+        }
+    }
+
+    pub(crate) fn of_kind(kind: Kind) -> Self {
+        match kind {
+            Kind::Manifest => Self::Manifests,
+            Kind::Offer => Self::Offers,
+            Kind::Knowledge => Self::Knowledge,
+            Kind::Receipt => Self::Receipts,
+            Kind::Evidence => Self::Evidence,
+        }
+    }
+
+    pub(crate) fn label(self) -> index::Label {
+        self as index::Label
+    }
+}
+
+/// The signed publication around a record, or the bare record of an import.
+pub(crate) fn record_of(body: &Document) -> Node<'_> {
+    let root = body.root();
+    if is_publication(root) { root.get("record").unwrap_or(root) } else { root }
+}
+
+/// Whether a stored document is a publication with the record inside.
+pub(crate) fn is_publication(root: Node<'_>) -> bool {
+    ["publication_id", "record", "publisher_did", "signature"].iter().all(|member| root.get(member).is_some())
+}
+
+/// The members of an action's record that come from its manifest.
+const FROM_MANIFEST: [&str; 6] = ["action_id", "categories", "manifest_id", "oap_version", "risk_class", "tool_did"];
+
+/// An action of a manifest as a record of its own, and what it is called.
+pub(crate) struct Action {
+    pub(crate) id: String,
+    pub(crate) document: Document,
+}
+
+impl Action {
+    /// The action at a position of a manifest; `None` where there is none, or it has no name.
+    pub(crate) fn of(manifest: Node<'_>, position: usize) -> Option<Self> {
+        let action = manifest.get("actions")?.at(position).filter(|action| action.is_object())?;
+        let name = action.get("id")?.as_str()?;
+        let tool = manifest.get("tool")?;
+        let did = tool.get("did")?.as_str()?;
+        let id = format!("{did}#{name}");
+        let bytes = written(manifest, tool, action, &id, did, name);
+        let document = Document::parse(&bytes, &Limits::DOCUMENT).ok()?;
+        Some(Self { id, document })
+    }
+}
+
+/// Both lists of members are in canonical order, so they are merged; what the action says itself goes first.
+fn written(manifest: Node<'_>, tool: Node<'_>, action: Node<'_>, id: &str, did: &str, name: &str) -> Vec<u8> {
+    let mut writer = Writer::default();
+    let mut beside = FROM_MANIFEST.iter().copied().filter(|member| action.get(member).is_none()).peekable();
+    let inherited = |member: &str, writer: &mut Writer| match member {
+        "action_id" => text(writer, member, name),
+        "manifest_id" => text(writer, member, id),
+        "tool_did" => text(writer, member, did),
+        "categories" => node(writer, member, tool.get(member)),
+        _ => node(writer, member, manifest.get(member)),
+    };
+    writer.object();
+    for (own, value) in action.members() {
+        while let Some(member) = beside.next_if(|member| json::compare_keys(member, own).is_lt()) {
+            inherited(member, &mut writer);
+        }
+        writer.name(own);
+        writer.node(value);
+    }
+    beside.for_each(|member| inherited(member, &mut writer));
+    writer.end_object();
+    writer.finish()
+}
+
+fn text(writer: &mut Writer, name: &str, value: &str) {
+    writer.name(name);
+    writer.string(value);
+}
+
+fn node(writer: &mut Writer, name: &str, value: Option<Node<'_>>) {
+    if let Some(value) = value {
+        writer.name(name);
+        writer.node(value);
+    }
+}
+
+/// What a record declares of its own quality that counts without anybody else's word (`docs/decisions`).
+pub(crate) fn declared(record: Node<'_>) -> Signals {
+    let latency = |block: &str| record.get(block)?.get("latency_p99_ms")?.as_f64().filter(|latency| *latency >= 0.0);
+    let cooling_off = record.get("irreversibility_cooling_off_seconds").and_then(Node::as_f64);
+    Signals {
+        latency_p99_ms: latency("cost_disclosure").or_else(|| latency("sla")),
+        cooling_off_minutes: cooling_off.filter(|seconds| *seconds >= 0.0).map(|seconds| seconds / 60.0),
+        ..Signals::default()
+    }
+}
+
+/// Whose evidence speaks for a record: the tool itself, or whoever offers.
+pub(crate) fn subject<'a>(collection: Collection, record: Node<'a>) -> Option<&'a str> {
+    let member = match collection {
+        Collection::Manifests => return record.get("tool")?.get("did")?.as_str(),
+        Collection::Actions => "tool_did",
+        Collection::Offers => "provider_did",
+        Collection::Knowledge => "publisher_did",
+        Collection::Receipts | Collection::Evidence => return None,
+    };
+    record.get(member)?.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use json::json;
+
+    #[test]
+    fn an_action_brings_what_an_agent_must_know_of_its_manifest() {
+        let manifest = Document::of(&json!({
+            "oap_version": "1.0",
+            "risk_class": "limited",
+            "tool": {"did": "did:web:a.example", "categories": ["maps"]},
+            "actions": [{"id": "render", "summary": "Draws", "risk_class": "high", "zoom": 3}, {"summary": "no name"}],
+        }))
+        .unwrap();
+        let action = Action::of(manifest.root(), 0).unwrap();
+        assert_eq!(action.id, "did:web:a.example#render");
+        assert_eq!(
+            action.document.root().to_value(),
+            json!({
+                "action_id": "render", "categories": ["maps"], "id": "render", "manifest_id": "did:web:a.example#render",
+                "oap_version": "1.0", "risk_class": "high", "summary": "Draws", "tool_did": "did:web:a.example", "zoom": 3,
+            })
+        );
+        assert!(Action::of(manifest.root(), 1).is_none() && Action::of(manifest.root(), 2).is_none());
+    }
+}

@@ -1,0 +1,201 @@
+//! RFC 0020 A.2, A.3 R5: what ranking needs to know of a candidate, so that nobody loads what is not returned.
+//!
+//! The index keeps these few bytes beside each candidate and gives them back. They hold exact amounts, so that a
+//! candidate is over budget here when it is over budget there.
+
+use crate::collection::{Collection, declared, subject};
+use aql::{Amount, Category, Signals};
+use json::Node;
+
+/// What is known of a candidate without its record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Fact<'a> {
+    /// Which action of a manifest it is, from 1; 0 is the record itself.
+    pub(crate) part: u16,
+    pub(crate) id: &'a str,
+    /// Whose evidence counts.
+    pub(crate) subject: &'a str,
+    pub(crate) latency_p99_ms: Option<f64>,
+    pub(crate) cooling_off_minutes: Option<f64>,
+    prices: &'a [u8],
+}
+
+/// Which categories a price is for.
+const MASKS: [(Category, u8); 5] = [
+    (Category::Discovery, 1),
+    (Category::Commercial, 2),
+    (Category::Knowledge, 4),
+    (Category::Action, 8),
+    (Category::Delegation, 16),
+];
+
+/// Marks a price of nothing in every currency.
+const FREE: u8 = 128;
+
+const HAS_LATENCY: u8 = 1;
+const HAS_COOLING_OFF: u8 = 2;
+
+/// Writes the fact of a record.
+pub(crate) fn encode(collection: Collection, part: u16, id: &str, record: Node<'_>) -> Vec<u8> {
+    let quality = declared(record);
+    let mut bytes = Vec::with_capacity(id.len() * 2 + 48);
+    let flag = |signal: Option<f64>, flag: u8| if signal.is_some() { flag } else { 0 };
+    bytes.extend(part.to_le_bytes());
+    bytes.push(flag(quality.latency_p99_ms, HAS_LATENCY) | flag(quality.cooling_off_minutes, HAS_COOLING_OFF));
+    put_text(&mut bytes, id);
+    put_text(&mut bytes, subject(collection, record).filter(|subject| *subject != id).unwrap_or_default());
+    for signal in [quality.latency_p99_ms, quality.cooling_off_minutes].into_iter().flatten() {
+        bytes.extend(signal.to_le_bytes());
+    }
+    put_prices(&mut bytes, collection, record);
+    bytes
+}
+
+/// The categories that a collection answers.
+fn categories(collection: Collection) -> &'static [Category] {
+    match collection {
+        Collection::Manifests => &[Category::Discovery, Category::Delegation],
+        Collection::Offers => &[Category::Commercial],
+        Collection::Knowledge => &[Category::Knowledge],
+        Collection::Actions => &[Category::Action],
+        Collection::Receipts | Collection::Evidence => &[],
+    }
+}
+
+fn put_prices(bytes: &mut Vec<u8>, collection: Collection, record: Node<'_>) {
+    let mut listed: Vec<(u8, aql::Costs)> = Vec::new();
+    for &category in categories(collection) {
+        let costs = category.costs(record);
+        match listed.iter_mut().find(|(_, known)| *known == costs) {
+            Some((mask, _)) => *mask |= mask_of(category),
+            None => listed.push((mask_of(category), costs)),
+        }
+    }
+    for (mask, costs) in listed {
+        if costs.free {
+            bytes.push(mask | FREE);
+        }
+        for money in &costs.listed {
+            bytes.push(mask);
+            put_text(bytes, &money.currency);
+            bytes.extend(money.amount.units().to_le_bytes());
+        }
+    }
+}
+
+fn mask_of(category: Category) -> u8 {
+    MASKS.iter().find(|(known, _)| *known == category).map_or(0, |(_, mask)| *mask)
+}
+
+/// Texts are cut at what two bytes can count; identifiers are far shorter.
+fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    let length = u16::try_from(text.len()).unwrap_or_default();
+    bytes.extend(length.to_le_bytes());
+    if length > 0 || text.is_empty() {
+        bytes.extend(text.as_bytes());
+    }
+}
+
+fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
+    let length = u16::from_le_bytes(take(bytes)?);
+    let (text, rest) = bytes.split_at_checked(usize::from(length))?;
+    *bytes = rest;
+    std::str::from_utf8(text).ok()
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+impl<'a> Fact<'a> {
+    /// Reads what [`encode`] wrote.
+    pub(crate) fn read(mut bytes: &'a [u8]) -> Option<Self> {
+        let bytes = &mut bytes;
+        let part = u16::from_le_bytes(take(bytes)?);
+        let [flags] = take(bytes)?;
+        let id = take_text(bytes)?;
+        let subject = Some(take_text(bytes)?).filter(|subject| !subject.is_empty()).unwrap_or(id);
+        let mut signal = |flag: u8| if flags & flag == 0 { Some(None) } else { take(bytes).map(|n| Some(f64::from_le_bytes(n))) };
+        let (latency_p99_ms, cooling_off_minutes) = (signal(HAS_LATENCY)?, signal(HAS_COOLING_OFF)?);
+        Some(Self { part, id, subject, latency_p99_ms, cooling_off_minutes, prices: bytes })
+    }
+
+    /// The cost in a currency, as [`Category::cost`] finds it in the record.
+    pub(crate) fn cost(&self, category: Category, currency: &str) -> Option<Amount> {
+        let (mut prices, wanted) = (self.prices, mask_of(category));
+        let mut lowest: Option<Amount> = None;
+        while let Some([mask]) = take(&mut prices) {
+            if mask & FREE != 0 {
+                if mask & wanted != 0 {
+                    return Some(Amount::ZERO);
+                }
+                continue;
+            }
+            let name = take_text(&mut prices)?;
+            let amount = Amount::from_units(u128::from_le_bytes(take(&mut prices)?));
+            if mask & wanted != 0 && name == currency {
+                lowest = Some(lowest.map_or(amount, |lowest| lowest.min(amount)));
+            }
+        }
+        lowest
+    }
+
+    /// What is known of its quality, with the word of others.
+    pub(crate) fn signals(&self, others: Option<&Signals>) -> Signals {
+        let others = others.cloned().unwrap_or_default();
+        Signals {
+            latency_p99_ms: others.latency_p99_ms.or(self.latency_p99_ms),
+            cooling_off_minutes: others.cooling_off_minutes.or(self.cooling_off_minutes),
+            ..others
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use json::{Document, json};
+
+    #[test]
+    fn a_fact_knows_the_cost_that_the_record_declares() {
+        let records = [
+            json!({"pricing": {"models": [{"type": "per_call", "amount": "0.30", "currency": "EUR"},
+                {"type": "per_call", "amount": "0.2", "currency": "EUR"}, {"type": "per_call", "amount": "1", "currency": "USD"}]}}),
+            json!({"pricing": {"models": [{"type": "free"}, {"type": "per_call", "amount": "2", "currency": "EUR"}]}}),
+            json!({"price": {"amount": "12.5", "currency": "EUR"}, "cost": {"type": "free"}}),
+            json!({"cost": {"type": "per_call", "amount": "0.000000000000000001", "currency": "EUR"}}),
+            json!({"price": {"amount": "many", "currency": "EUR"}, "pricing": {"models": [{"type": "free"}]}}),
+            json!({}),
+        ];
+        let collections = [Collection::Manifests, Collection::Offers, Collection::Knowledge, Collection::Actions];
+        for record in &records {
+            let document = Document::of(record).unwrap();
+            for collection in collections {
+                let bytes = encode(collection, 3, "did:web:x.example", document.root());
+                let fact = Fact::read(&bytes).unwrap();
+                assert_eq!((fact.part, fact.id), (3, "did:web:x.example"));
+                for &category in categories(collection) {
+                    for currency in ["EUR", "USD", "CHF"] {
+                        let expected = category.cost(document.root(), currency);
+                        assert_eq!(fact.cost(category, currency), expected, "{record} {category:?} {currency}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_fact_knows_the_quality_that_the_record_declares() {
+        let record = json!({"sla": {"latency_p99_ms": 300}, "irreversibility_cooling_off_seconds": 7200,
+            "provider_did": "did:web:p.example"});
+        let document = Document::of(&record).unwrap();
+        let bytes = encode(Collection::Offers, 0, "urn:oap:offer:1", document.root());
+        let fact = Fact::read(&bytes).unwrap();
+        assert_eq!(fact.subject, "did:web:p.example");
+        let signals = fact.signals(None);
+        assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), Some(120.0)));
+        assert!((0..bytes.len()).all(|cut| Fact::read(&bytes[..cut.min(20)]).is_none()));
+    }
+}

@@ -1,0 +1,277 @@
+//! Many records at once, from the operator of the node.
+//!
+//! Lines are read and parsed by one thread, written by the store's, and filed by a third. A line that cannot be kept
+//! is reported with its number and the reason; the rest goes on.
+
+use crate::catalog::{Filing, SEAL_AT, Step};
+use crate::collection::{is_publication, record_of};
+use crate::node::Node;
+use crate::publish::ID_BYTES_MAX;
+use crate::refusal::Error;
+use json::{Document, Limits, Node as JsonNode, Shapes};
+use std::io::BufRead;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use store::{Batch, Committed, Kind, Outcome, Put};
+
+/// Records that are written in one commit.
+const BATCH: usize = 1_000;
+
+/// Batches that may wait for the next thread.
+const WAITING: usize = 4;
+
+/// How far an import is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Lines that were looked at, empty ones not counted.
+    pub lines: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Records that are new or changed.
+    pub kept: u64,
+    /// Records that were there already, byte for byte.
+    pub unchanged: u64,
+    /// Lines that were refused.
+    pub refused: u64,
+}
+
+/// What an import tells while it runs.
+#[derive(Debug)]
+pub enum Told {
+    /// A line that cannot be kept: its number, from 1, and why.
+    Refused(u64, String),
+    /// How far it is.
+    Progress(Imported),
+}
+
+/// A line that can be kept.
+struct Prepared {
+    line: u64,
+    id: String,
+    kind: Kind,
+    publisher: String,
+    document: Document,
+    body: Vec<u8>,
+}
+
+impl Node {
+    /// Keeps every record of a text with one JSON document on each line.
+    ///
+    /// `kind` is what bare records are; signed publications say it themselves. Nothing else may write meanwhile.
+    pub fn import(
+        &self,
+        mut lines: impl BufRead + Send,
+        kind: Option<Kind>,
+        tell: &mut (dyn FnMut(Told) + Send),
+    ) -> Result<Imported, Error> {
+        let (to_store, for_store) = sync_channel(WAITING);
+        let (to_index, for_index) = sync_channel(WAITING);
+        let (told, telling) = sync_channel(1024);
+        std::thread::scope(|scope| {
+            let reading = scope.spawn({
+                let told = told.clone();
+                move || self.prepare(&mut lines, kind, &to_store, &told)
+            });
+            let writing = scope.spawn(move || self.write_batches(&for_store, &to_index, &told));
+            let filing = scope.spawn(move || self.file_batches(&for_index));
+            let mut sum = Imported::default();
+            for news in telling {
+                sum.add(&news);
+                match news {
+                    News::Refused(line, reason) => tell(Told::Refused(line, reason)),
+                    News::Read { .. } => {}
+                    News::Written { .. } => tell(Told::Progress(sum)),
+                }
+            }
+            let ended = || Error::fault("a thread of the import ended early");
+            reading.join().map_err(|_| ended())??;
+            writing.join().map_err(|_| ended())??;
+            filing.join().map_err(|_| ended())??;
+            self.catalog.compact()?;
+            Ok(sum)
+        })
+    }
+
+    fn prepare(
+        &self,
+        lines: &mut impl BufRead,
+        kind: Option<Kind>,
+        to_store: &SyncSender<Vec<Prepared>>,
+        told: &SyncSender<News>,
+    ) -> Result<(), Error> {
+        let (mut shapes, mut batch, mut number) = (Shapes::default(), Vec::new(), 0);
+        let (mut line, mut read) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            let length = lines.read_until(b'\n', &mut line).map_err(Error::fault)?;
+            if length == 0 {
+                break;
+            }
+            number += 1;
+            read += length as u64;
+            let text = line.trim_ascii();
+            if text.is_empty() {
+                continue;
+            }
+            match self.prepare_line(text, number, kind, &mut shapes) {
+                Ok(prepared) => batch.push(prepared),
+                Err(reason) => drop(told.send(News::Refused(number, reason))),
+            }
+            if batch.len() >= BATCH {
+                drop(told.send(News::Read { bytes: std::mem::take(&mut read) }));
+                if to_store.send(std::mem::take(&mut batch)).is_err() {
+                    return Ok(());
+                }
+            }
+        }
+        drop(told.send(News::Read { bytes: read }));
+        drop(to_store.send(batch));
+        Ok(())
+    }
+
+    fn prepare_line(
+        &self,
+        text: &[u8],
+        line: u64,
+        kind: Option<Kind>,
+        shapes: &mut Shapes,
+    ) -> Result<Prepared, String> {
+        let document = Document::parse_with(text, &Limits::DOCUMENT, shapes).map_err(|error| error.to_string())?;
+        let root = document.root();
+        if !root.is_object() {
+            return Err("a record is an object".to_owned());
+        }
+        let (kind, publisher) = if is_publication(root) {
+            let named = root.get("kind").and_then(JsonNode::as_str).and_then(Kind::parse);
+            let verified = trust::verify_did_key(&document, "publisher_did").map_err(|error| error.to_string())?;
+            (named.ok_or("the publication names no kind we know")?, verified.signer().to_string())
+        } else {
+            let kind = kind.or_else(|| guess(root)).ok_or("say what these records are with --kind")?;
+            (kind, self.publisher(kind, root))
+        };
+        let record = record_of(&document);
+        let id = aql::own_id(record).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
+        let id = id.ok_or("a record has a name of its own: `tool.did`, `offer_id` or `id`, of at most 1,024 bytes")?;
+        Ok(Prepared { line, id, kind, publisher, body: text.to_vec(), document })
+    }
+
+    /// The operator vouches for what a bare record says of its publisher.
+    fn publisher(&self, kind: Kind, record: JsonNode<'_>) -> String {
+        let own = |path: &[&str]| {
+            let found = path.iter().try_fold(record, |node, name| node.get(name));
+            found.and_then(JsonNode::as_str)
+        };
+        let named = match kind {
+            Kind::Manifest => own(&["tool", "publisher", "did"]).or_else(|| own(&["tool", "did"])),
+            Kind::Offer => own(&["provider_did"]),
+            Kind::Knowledge => own(&["publisher_did"]),
+            Kind::Receipt => own(&["principal_did"]),
+            Kind::Evidence => own(&["issuer_did"]),
+        };
+        named.unwrap_or(self.identity.did().as_str()).to_owned()
+    }
+
+    fn write_batches(
+        &self,
+        batches: &Receiver<Vec<Prepared>>,
+        to_index: &SyncSender<(Vec<Prepared>, Committed)>,
+        told: &SyncSender<News>,
+    ) -> Result<(), Error> {
+        for batch in batches {
+            let puts = batch.iter().map(put).collect();
+            match self.store.commit(Batch { puts, at: self.clock.millis(), ..Batch::default() }) {
+                Ok(committed) => self.pass_on(batch, committed, to_index, told)?,
+                // One of them is not acceptable: each by itself, so that the others are kept.
+                Err(_) => {
+                    for prepared in batch {
+                        let at = self.clock.millis();
+                        match self.store.commit(Batch { puts: vec![put(&prepared)], at, ..Batch::default() }) {
+                            Ok(committed) => self.pass_on(vec![prepared], committed, to_index, told)?,
+                            Err(error) if self.store.is_stopped() => return Err(Error::fault(error)),
+                            Err(error) => drop(told.send(News::Refused(prepared.line, error.to_string()))),
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pass_on(
+        &self,
+        batch: Vec<Prepared>,
+        committed: Committed,
+        to_index: &SyncSender<(Vec<Prepared>, Committed)>,
+        told: &SyncSender<News>,
+    ) -> Result<(), Error> {
+        let kept = committed.outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Changed { .. })).count();
+        let unchanged = committed.outcomes.len() - kept;
+        to_index.send((batch, committed)).map_err(|_| Error::fault("the index stopped"))?;
+        drop(told.send(News::Written { kept: kept as u64, unchanged: unchanged as u64 }));
+        Ok(())
+    }
+
+    fn file_batches(&self, batches: &Receiver<(Vec<Prepared>, Committed)>) -> Result<(), Error> {
+        for (batch, committed) in batches {
+            let (mut steps, mut last) = (Vec::with_capacity(batch.len()), None);
+            for (prepared, outcome) in batch.into_iter().zip(committed.outcomes) {
+                if let Outcome::Changed { sequence, replaces, .. } = outcome {
+                    let Prepared { kind, id, publisher, document, .. } = prepared;
+                    let filing = Filing::new(sequence, kind, id, publisher, document);
+                    steps.push(Step::File(Box::new(filing), replaces));
+                    last = Some(sequence);
+                }
+            }
+            if let Some(last) = last {
+                self.catalog.apply(steps, last)?;
+            }
+            self.catalog.seal(SEAL_AT)?;
+        }
+        Ok(())
+    }
+}
+
+fn put(prepared: &Prepared) -> Put {
+    Put {
+        id: prepared.id.clone(),
+        kind: prepared.kind,
+        publisher: prepared.publisher.clone(),
+        body: prepared.body.clone(),
+    }
+}
+
+/// What a bare record is, by what only its kind has.
+fn guess(record: JsonNode<'_>) -> Option<Kind> {
+    let has = |name: &str| record.get(name).is_some();
+    match () {
+        () if has("tool") => Some(Kind::Manifest),
+        () if has("offer_id") => Some(Kind::Offer),
+        () if has("receipt_id") => Some(Kind::Receipt),
+        () if has("subject_did") => Some(Kind::Evidence),
+        () if has("@type") => Some(Kind::Knowledge),
+        () => None,
+    }
+}
+
+/// What the threads tell each other's listener.
+enum News {
+    Read { bytes: u64 },
+    Refused(u64, String),
+    Written { kept: u64, unchanged: u64 },
+}
+
+impl Imported {
+    fn add(&mut self, news: &News) {
+        match news {
+            News::Read { bytes } => self.bytes += bytes,
+            News::Refused(..) => {
+                self.refused += 1;
+                self.lines += 1;
+            }
+            News::Written { kept, unchanged } => {
+                self.kept += kept;
+                self.unchanged += unchanged;
+                self.lines += kept + unchanged;
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Records come in: a publication or a withdrawal, signed by whoever may speak for the record.
+//!
+//! The order of checks is that of an intent. One commit writes the record, the entry of the change log and the mark
+//! that makes a repetition harmless; the acknowledgement is signed after it is on disk and in the index.
+
+use crate::collection::record_of;
+use crate::node::Node;
+use crate::refusal::{Class, Error, Refusal};
+use aql::Instant;
+use json::{Document, Limits, Pointer, json};
+use std::sync::Arc;
+use store::{Batch, CommitError, Committed, Hash, Kind, Mark, Marked, Outcome, Put, Withdrawal};
+use trust::{Did, Signed};
+
+/// Seconds after its issue that a publication may still arrive.
+const WINDOW_SECONDS: i64 = 24 * 3600;
+/// Seconds by which a publisher's clock may be ahead.
+const SKEW_SECONDS: i64 = 300;
+/// Bytes of a record's id; the longest that an address can carry comfortably.
+pub(crate) const ID_BYTES_MAX: usize = 1_024;
+
+const NAME: &str = "urn:rialto:publication:";
+
+/// A message about a record whose cheap checks have passed.
+struct Publication {
+    document: Document,
+    digest: Hash,
+    name: String,
+    publisher: Did,
+    issued_at: Instant,
+    asks: Asks,
+}
+
+enum Asks {
+    Put { id: String, kind: Kind, body: Vec<u8> },
+    Withdraw { id: String },
+}
+
+impl Node {
+    /// Keeps a record that its publisher signed.
+    pub async fn publish(self: &Arc<Self>, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        self.deal_with(bytes, None).await
+    }
+
+    /// Withdraws a record that its publisher no longer stands for.
+    pub async fn withdraw(self: &Arc<Self>, id: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        self.deal_with(bytes, Some(id)).await
+    }
+
+    async fn deal_with(self: &Arc<Self>, bytes: &[u8], withdraws: Option<&str>) -> Result<Vec<u8>, Error> {
+        let publication = read(bytes, withdraws)?;
+        publication.check_window(self.clock.now())?;
+        match self.store.marked(publication.publisher.as_str(), &publication.name, publication.digest)? {
+            Marked::Same(committed) => return Ok(self.acknowledge(&publication, &committed)),
+            Marked::Other => return Err(reused().into()),
+            Marked::New => {}
+        }
+        self.check_quota(publication.publisher.as_str())?;
+        let keys = self.keys_of(&publication.publisher).await?;
+        let node = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            Signed::read(&publication.document)?.verify_with(&keys)?;
+            publication.check_authority()?;
+            let committed = node.store.commit(publication.batch(node.clock.millis())).map_err(refused)?;
+            node.catalog.read_to(&node.store, node.store.sequence())?;
+            Ok(node.acknowledge(&publication, &committed))
+        })
+        .await
+        .map_err(Error::fault)?
+    }
+
+    /// Says what became of a publication; the same words each time.
+    fn acknowledge(&self, publication: &Publication, committed: &Committed) -> Vec<u8> {
+        let (sequence, revision) = match committed.outcomes.first() {
+            Some(Outcome::Changed { sequence, revision, .. }) => (Some(*sequence), *revision),
+            Some(Outcome::Unchanged { revision }) => (None, *revision),
+            None => (None, 0),
+        };
+        let (id, kind, state) = match &publication.asks {
+            Asks::Put { id, kind, .. } => (id, Some(kind.name()), "active"),
+            Asks::Withdraw { id } => (id, None, "withdrawn"),
+        };
+        let mut output = json!({
+            "type": "oap.record.ack",
+            "publication_id": publication.name,
+            "record_id": id,
+            "revision": revision,
+            "state": state,
+            "record_hash": format!("sha256:{}", publication.digest),
+            "resolver_did": self.identity.did().as_str(),
+        });
+        if let Some(members) = output.as_object_mut() {
+            members.extend(kind.map(|kind| ("kind".to_owned(), json!(kind))));
+            members.extend(sequence.map(|sequence| ("sequence".to_owned(), json!(sequence))));
+        }
+        self.envelope(&publication.name, output, committed.at)
+    }
+
+    /// A record as it was received, with what is known of it.
+    pub fn record(&self, id: &str) -> Result<store::Record, Error> {
+        let unknown = || Refusal::new(Class::NotFound, "record_not_found", "no active record has this id");
+        Ok(self.store.record(id)?.ok_or_else(unknown)?)
+    }
+}
+
+impl Publication {
+    fn check_window(&self, now: Instant) -> Result<(), Refusal> {
+        let at = Pointer::root().child("issued_at");
+        if self.issued_at > now.plus(SKEW_SECONDS) {
+            let detail = "this was issued in the future; set the clock, or wait";
+            return Err(Refusal::new(Class::InvalidInput, "publication_not_yet_valid", detail).at(at));
+        }
+        if self.issued_at.plus(WINDOW_SECONDS) < now {
+            let detail = "this was issued more than a day ago; sign it again with the time of now";
+            return Err(Refusal::new(Class::InvalidInput, "publication_expired", detail).at(at));
+        }
+        Ok(())
+    }
+
+    /// Nobody publishes in another's name.
+    fn check_authority(&self) -> Result<(), Refusal> {
+        let Asks::Put { kind, .. } = &self.asks else { return Ok(()) };
+        let record = record_of(&self.document);
+        let own = |path: &[&str]| {
+            let found = path.iter().try_fold(record, |node, name| node.get(name));
+            found.and_then(json::Node::as_str)
+        };
+        let named: Vec<&str> = match kind {
+            Kind::Manifest => [own(&["tool", "did"]), own(&["tool", "publisher", "did"])].into_iter().flatten().collect(),
+            Kind::Offer => [own(&["provider_did"]), own(&["broker_did"])].into_iter().flatten().collect(),
+            Kind::Knowledge => own(&["publisher_did"]).into_iter().collect(),
+            Kind::Receipt => {
+                [own(&["principal_did"]), own(&["agent_did"]), own(&["tool_did"])].into_iter().flatten().collect()
+            }
+            Kind::Evidence => own(&["issuer_did"]).into_iter().collect(),
+        };
+        if named.is_empty() || named.contains(&self.publisher.as_str()) {
+            return Ok(());
+        }
+        let detail = "the record names somebody else as the one who stands for it; let them sign, or correct the record";
+        let at = Pointer::root().child("publisher_did");
+        Err(Refusal::new(Class::PolicyBlock, "publisher_not_authorized", detail).at(at))
+    }
+
+    fn batch(&self, at: i64) -> Batch {
+        let publisher = self.publisher.as_str().to_owned();
+        let mark = Mark {
+            issuer: publisher.clone(),
+            name: self.name.clone(),
+            digest: self.digest,
+            expires_at: (self.issued_at.seconds() + WINDOW_SECONDS + SKEW_SECONDS).saturating_mul(1_000),
+        };
+        let (mut puts, mut withdrawals) = (Vec::new(), Vec::new());
+        match &self.asks {
+            Asks::Put { id, kind, body } => {
+                puts.push(Put { id: id.clone(), kind: *kind, publisher, body: body.clone() });
+            }
+            Asks::Withdraw { id } => withdrawals.push(Withdrawal { id: id.clone(), publisher }),
+        }
+        Batch { puts, withdrawals, mark: Some(mark), at }
+    }
+}
+
+const PUT: [&str; 6] = ["publication_id", "kind", "record", "publisher_did", "issued_at", "signature"];
+const WITHDRAW: [&str; 5] = ["publication_id", "withdraw", "publisher_did", "issued_at", "signature"];
+
+fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
+    let document = Document::parse(bytes, &Limits::DOCUMENT)?;
+    let root = document.root();
+    if !root.is_object() {
+        return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a publication is an object").into());
+    }
+    let known: &[&str] = if withdraws.is_some() { &WITHDRAW } else { &PUT };
+    if let Some((name, _)) = root.members().find(|(name, _)| !known.contains(name)) {
+        let detail = format!("a publication has {}", known.join(", "));
+        let at = Pointer::root().child(name);
+        return Err(Refusal::new(Class::InvalidInput, "unknown_field", detail).at(at).into());
+    }
+    let name = text(&document, "publication_id")?;
+    if !name.strip_prefix(NAME).is_some_and(|rest| !rest.is_empty() && name.len() <= ID_BYTES_MAX) {
+        return Err(invalid("publication_id", "a name such as `urn:rialto:publication:…` belongs here").into());
+    }
+    let issued_at = Instant::parse_rfc3339(&text(&document, "issued_at")?)
+        .ok_or_else(|| Refusal { code: "invalid_timestamp", ..invalid("issued_at", "RFC 3339 with an offset, please") })?;
+    let signed = Signed::read(&document)?;
+    let publisher = signed.issuer("publisher_did")?;
+    let asks = match withdraws {
+        Some(id) if text(&document, "withdraw")? == id => Asks::Withdraw { id: id.to_owned() },
+        Some(_) => return Err(invalid("withdraw", "the address names another record than the message").into()),
+        None => {
+            let kind = Kind::parse(&text(&document, "kind")?)
+                .ok_or_else(|| invalid("kind", "manifest, offer, knowledge, receipt or evidence belongs here"))?;
+            Asks::Put { id: record_id(&document)?, kind, body: bytes.to_vec() }
+        }
+    };
+    Ok(Publication { digest: Hash::of(bytes), name, publisher, issued_at, asks, document })
+}
+
+/// What a record in a publication is called.
+fn record_id(document: &Document) -> Result<String, Refusal> {
+    let at = Pointer::root().child("record");
+    let record = document.root().get("record").ok_or_else(|| missing("record"))?;
+    if !record.is_object() {
+        return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a record is an object").at(at));
+    }
+    let id = aql::own_id(record).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
+    let detail = "a record has a name of its own: `tool.did`, `offer_id` or `id`, of at most 1,024 bytes";
+    id.ok_or_else(|| Refusal::new(Class::InvalidInput, "record_without_id", detail).at(at))
+}
+
+fn text(document: &Document, name: &str) -> Result<String, Refusal> {
+    let member = document.root().get(name).ok_or_else(|| missing(name))?;
+    let wrong = || Refusal::new(Class::InvalidInput, "wrong_type", "a text belongs here").at(Pointer::root().child(name));
+    member.as_str().map(str::to_owned).ok_or_else(wrong)
+}
+
+fn missing(name: &str) -> Refusal {
+    let detail = format!("a publication needs `{name}`");
+    Refusal::new(Class::InvalidInput, "missing_field", detail).at(Pointer::root().child(name))
+}
+
+fn invalid(name: &str, detail: &str) -> Refusal {
+    Refusal::new(Class::InvalidInput, "invalid_value", detail).at(Pointer::root().child(name))
+}
+
+fn reused() -> Refusal {
+    let detail = "another message of yours has this `publication_id`; give each a name of its own";
+    Refusal::new(Class::Conflict, "publication_id_reused", detail).at(Pointer::root().child("publication_id"))
+}
+
+fn refused(error: CommitError) -> Error {
+    let (class, code) = match &error {
+        CommitError::NotThePublisher { .. } => (Class::PolicyBlock, "publisher_not_authorized"),
+        CommitError::OtherKind { .. } => (Class::Conflict, "record_kind_differs"),
+        CommitError::NoSuchRecord { .. } => (Class::NotFound, "record_not_found"),
+        CommitError::NameTaken { .. } => return reused().into(),
+        CommitError::CannotWrite(reason) => {
+            tracing::error!(%reason, "the store cannot write");
+            let detail = "the node cannot write to its disk now; what was acknowledged is safe, try again later";
+            return Refusal::new(Class::Unavailable, "storage_unavailable", detail).into();
+        }
+    };
+    let detail = match class {
+        Class::PolicyBlock => "somebody else published this record; nobody else may change it",
+        Class::Conflict => "this record is of another kind, and stays so",
+        _ => "there is no such record",
+    };
+    Refusal::new(class, code, detail).into()
+}

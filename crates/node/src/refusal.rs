@@ -1,0 +1,158 @@
+//! RFC 0020 A.3 R1: what the node says no to, and what went wrong on its side.
+//!
+//! A refusal is theirs: it names a stable code, the place, and the limit when one was passed, and it is signed. A
+//! fault is ours: the log has it all, the caller learns only that it happened. `spec/refusals.toml` lists every code.
+
+use json::{Exceeded, Pointer};
+
+/// The classes of refusals that the core protocol knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The message is malformed, or asks for what cannot be.
+    InvalidInput,
+    /// Nobody proved to be the sender.
+    AuthRequired,
+    /// The sender may not do this.
+    PolicyBlock,
+    /// There is no such thing.
+    NotFound,
+    /// The name was used for something else.
+    Conflict,
+    /// It was there once.
+    Gone,
+    /// The message is longer than allowed.
+    TooLarge,
+    /// It cannot be answered within the bounds on work.
+    Unprocessable,
+    /// Too many messages.
+    RateLimited,
+    /// Somebody whom we must ask does not answer.
+    Upstream,
+    /// The node cannot do it now.
+    Unavailable,
+}
+
+impl Class {
+    /// The name in the core protocol's table of errors.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidInput | Self::TooLarge | Self::Unprocessable => "invalid_input",
+            Self::AuthRequired => "auth_required",
+            Self::PolicyBlock => "policy_block",
+            Self::NotFound => "not_found",
+            Self::Conflict => "conflict",
+            Self::Gone => "deprecated",
+            Self::RateLimited => "rate_limited",
+            Self::Upstream => "upstream_error",
+            Self::Unavailable => "maintenance",
+        }
+    }
+}
+
+/// Their mistake, or what they may not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What kind of no this is.
+    pub class: Class,
+    /// The stable code.
+    pub code: &'static str,
+    /// The place in the message.
+    pub at: Pointer,
+    /// In words, with what would be right.
+    pub detail: String,
+    /// The limit that was passed, if one was.
+    pub limit: Option<Exceeded>,
+    /// After how many milliseconds it may be tried again, if that would help.
+    pub retry_after_ms: Option<u64>,
+}
+
+impl Refusal {
+    /// A refusal of the whole message.
+    pub fn new(class: Class, code: &'static str, detail: impl Into<String>) -> Self {
+        Self { class, code, at: Pointer::root(), detail: detail.into(), limit: None, retry_after_ms: None }
+    }
+
+    /// The same, at a place.
+    #[must_use]
+    pub fn at(mut self, at: Pointer) -> Self {
+        self.at = at;
+        self
+    }
+
+    /// The same, since a limit was passed.
+    #[must_use]
+    pub fn limited(mut self, name: &str, max: u64, got: u64) -> Self {
+        self.limit = Some(Exceeded { name: name.to_owned(), max, got });
+        self
+    }
+}
+
+/// Why a job did not end well.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// Theirs.
+    #[error("{}: {}", .0.code, .0.detail)]
+    Refusal(Box<Refusal>),
+    /// Ours.
+    #[error("{0}")]
+    Fault(String),
+}
+
+impl Error {
+    /// A fault of ours, for the log.
+    pub fn fault(what: impl ToString) -> Self {
+        Self::Fault(what.to_string())
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refusal(Box::new(refusal))
+    }
+}
+
+impl From<aql::Refusal> for Refusal {
+    fn from(refusal: aql::Refusal) -> Self {
+        let code = refusal.code.name();
+        let class = if code == "json_too_large" { Class::TooLarge } else { Class::InvalidInput };
+        Self { class, code, at: refusal.at, detail: refusal.detail, limit: refusal.limit, retry_after_ms: None }
+    }
+}
+
+impl From<aql::Refusal> for Error {
+    fn from(refusal: aql::Refusal) -> Self {
+        Refusal::from(refusal).into()
+    }
+}
+
+impl From<json::ParseError> for Error {
+    fn from(error: json::ParseError) -> Self {
+        aql::Refusal::from(error).into()
+    }
+}
+
+impl From<trust::SignatureError> for Error {
+    fn from(error: trust::SignatureError) -> Self {
+        let detail = error.to_string();
+        Refusal::new(Class::AuthRequired, error.code(), detail).at(error.at).into()
+    }
+}
+
+impl From<aql::EvaluationError> for Error {
+    fn from(error: aql::EvaluationError) -> Self {
+        let at = Pointer::root().child("constraints");
+        Refusal::new(Class::Unprocessable, error.code(), error.to_string()).at(at).into()
+    }
+}
+
+impl From<store::ReadError> for Error {
+    fn from(error: store::ReadError) -> Self {
+        Self::fault(error)
+    }
+}
+
+impl From<index::IndexError> for Error {
+    fn from(error: index::IndexError) -> Self {
+        Self::fault(error)
+    }
+}

@@ -1,0 +1,348 @@
+//! RFC 0020 §5: what was answered, so that the same question gets the same answer and nobody reuses its name.
+//!
+//! Answers are appended to files and remembered until their intents expire. A file write is enough: a kill does not
+//! lose it, and after a loss of power the question is merely answered anew. Files whose intents have all expired are
+//! deleted. When the files outgrow their bound the oldest answers go; their names stay taken until they expire.
+
+use crate::refusal::{Class, Error, Refusal};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+/// Bytes from which on a new file is begun.
+const FILE_BYTES: u64 = 64 << 20;
+/// Bytes of all files together.
+const TOTAL_BYTES: u64 = 1 << 30;
+/// Names that are remembered.
+const NAMES_MAX: usize = 2_000_000;
+/// Bytes before each answer: its length, a checksum, the key, the digest, the expiry.
+const HEADER: usize = 4 + 4 + 16 + 16 + 8;
+
+/// What a message is remembered by: who asked, under which name, for which page.
+pub(crate) type Key = [u8; 16];
+
+/// Makes the key of a message.
+pub(crate) fn key(issuer: &str, name: &str, cursor: &str) -> Key {
+    let mut digest = Sha256::new();
+    for part in [issuer, name, cursor] {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part.as_bytes());
+    }
+    short(&digest.finalize())
+}
+
+/// Makes the digest of a message's bytes.
+pub(crate) fn digest(bytes: &[u8]) -> [u8; 16] {
+    short(&Sha256::digest(bytes))
+}
+
+fn short(digest: &[u8]) -> [u8; 16] {
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
+/// What is known of a message.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// It is new, and this caller answers it.
+    New,
+    /// The same bytes were answered with this.
+    Answered(Vec<u8>),
+    /// Other bytes came under this name.
+    Other,
+}
+
+/// Answers given, by question.
+#[derive(Debug)]
+pub(crate) struct Replies {
+    folder: PathBuf,
+    state: Mutex<State>,
+    done: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    names: HashMap<Key, Name>,
+    files: BTreeMap<u32, Spool>,
+    /// Questions that somebody is answering.
+    pending: HashSet<Key>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Name {
+    digest: [u8; 16],
+    expires: i64,
+    file: u32,
+    offset: u64,
+    length: u32,
+}
+
+#[derive(Debug)]
+struct Spool {
+    file: File,
+    bytes: u64,
+    expires: i64,
+}
+
+impl Replies {
+    /// Opens the folder and learns what was answered.
+    pub(crate) fn open(folder: &Path, now: i64) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let mut state = State::default();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+            if let Some(number) = number.filter(|_| path.extension().is_some_and(|extension| extension == "log")) {
+                let spool = state.learn(number, &path, now)?;
+                state.files.insert(number, spool);
+            }
+        }
+        let replies = Self { folder: folder.to_owned(), state: Mutex::new(state), done: Condvar::new() };
+        replies.forget(now)?;
+        Ok(replies)
+    }
+
+    /// Looks a message up; whoever hears [`Known::New`] must call [`Replies::keep`] or [`Replies::give_up`].
+    ///
+    /// Whoever asks the same while it is being answered waits for that answer.
+    pub(crate) fn claim(&self, key: Key, digest: [u8; 16], now: i64) -> Result<Known, Error> {
+        let mut state = self.lock()?;
+        while state.pending.contains(&key) {
+            state = self.done.wait(state).map_err(|_| poisoned())?;
+        }
+        match state.names.get(&key).copied().filter(|name| name.expires >= now) {
+            Some(name) if name.digest != digest => Ok(Known::Other),
+            Some(name) => match state.read(&name) {
+                Some(answer) => Ok(Known::Answered(answer)),
+                None => {
+                    state.pending.insert(key);
+                    Ok(Known::New)
+                }
+            },
+            None if state.names.len() + state.pending.len() >= NAMES_MAX => Err(full().into()),
+            None => {
+                state.pending.insert(key);
+                Ok(Known::New)
+            }
+        }
+    }
+
+    /// Whether another message came under this name; looks only.
+    pub(crate) fn is_other(&self, key: Key, digest: [u8; 16], now: i64) -> Result<bool, Error> {
+        let state = self.lock()?;
+        Ok(state.names.get(&key).is_some_and(|name| name.expires >= now && name.digest != digest))
+    }
+
+    /// The answer under a key, as long as it is kept.
+    pub(crate) fn answer(&self, key: Key) -> Result<Option<Vec<u8>>, Error> {
+        let state = self.lock()?;
+        Ok(state.names.get(&key).and_then(|name| state.read(name)))
+    }
+
+    /// Remembers an answer before it is sent.
+    pub(crate) fn keep(&self, key: Key, digest: [u8; 16], expires: i64, answer: &[u8], now: i64) -> Result<(), Error> {
+        let mut state = self.lock()?;
+        let kept = state.append(&self.folder, key, digest, expires, answer);
+        state.pending.remove(&key);
+        self.done.notify_all();
+        drop(state);
+        let begun = kept.map_err(Error::fault)?;
+        if begun {
+            self.forget(now).map_err(Error::fault)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a question back that could not be answered.
+    pub(crate) fn give_up(&self, key: Key) {
+        if let Ok(mut state) = self.state.lock() {
+            state.pending.remove(&key);
+        }
+        self.done.notify_all();
+    }
+
+    /// Forgets what has expired, and the oldest answers beyond the bound.
+    pub(crate) fn forget(&self, now: i64) -> io::Result<()> {
+        let Ok(mut state) = self.state.lock() else { return Ok(()) };
+        state.names.retain(|_, name| name.expires >= now);
+        let newest = state.files.keys().next_back().copied();
+        let mut total: u64 = state.files.values().map(|spool| spool.bytes).sum();
+        let mut gone = Vec::new();
+        for (number, spool) in &state.files {
+            if Some(*number) != newest && (spool.expires < now || total > TOTAL_BYTES) {
+                total -= spool.bytes;
+                gone.push(*number);
+            }
+        }
+        for number in gone {
+            state.files.remove(&number);
+            fs::remove_file(path(&self.folder, number))?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, State>, Error> {
+        self.state.lock().map_err(|_| poisoned())
+    }
+}
+
+impl State {
+    /// Reads the headers of a file; what follows a damaged or cut one is given up.
+    fn learn(&mut self, number: u32, path: &Path, now: i64) -> io::Result<Spool> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let end = file.metadata()?.len();
+        let (mut offset, mut latest) = (0, i64::MIN);
+        let mut header = [0; HEADER];
+        while file.read_exact_at(&mut header, offset).is_ok() {
+            let Some((key, mut name)) = read_header(&header) else { break };
+            let next = offset + HEADER as u64 + u64::from(name.length);
+            if next > end {
+                break;
+            }
+            (name.file, name.offset) = (number, offset + HEADER as u64);
+            latest = latest.max(name.expires);
+            if name.expires >= now {
+                self.names.insert(key, name);
+            }
+            offset = next;
+        }
+        file.set_len(offset)?;
+        Ok(Spool { file, bytes: offset, expires: latest })
+    }
+
+    fn read(&self, name: &Name) -> Option<Vec<u8>> {
+        let spool = self.files.get(&name.file)?;
+        let mut answer = vec![0; name.length as usize];
+        spool.file.read_exact_at(&mut answer, name.offset).ok()?;
+        Some(answer)
+    }
+
+    /// Appends an answer; says whether a new file was begun for it.
+    fn append(&mut self, folder: &Path, key: Key, digest: [u8; 16], expires: i64, answer: &[u8]) -> io::Result<bool> {
+        let last = self.files.iter().next_back().map(|(number, spool)| (*number, spool.bytes));
+        let begin = last.is_none_or(|(_, bytes)| bytes >= FILE_BYTES);
+        let number = last.map_or(0, |(number, _)| number + u32::from(begin));
+        if begin {
+            let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path(folder, number))?;
+            self.files.insert(number, Spool { file, bytes: 0, expires: i64::MIN });
+        }
+        let Some(spool) = self.files.get_mut(&number) else { return Ok(begin) };
+        let length = u32::try_from(answer.len()).map_err(io::Error::other)?;
+        let offset = spool.bytes + HEADER as u64;
+        let name = Name { digest, expires, file: number, offset, length };
+        let mut entry = write_header(key, &name);
+        entry.extend_from_slice(answer);
+        spool.file.write_all_at(&entry, spool.bytes)?;
+        spool.bytes += entry.len() as u64;
+        spool.expires = spool.expires.max(expires);
+        self.names.insert(key, name);
+        Ok(begin)
+    }
+}
+
+fn write_header(key: Key, name: &Name) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(HEADER + name.length as usize);
+    rest.extend(name.length.to_le_bytes());
+    rest.extend(key);
+    rest.extend(name.digest);
+    rest.extend(name.expires.to_le_bytes());
+    let mut header = crc32fast::hash(&rest).to_le_bytes().to_vec();
+    header.append(&mut rest);
+    header
+}
+
+fn read_header(header: &[u8; HEADER]) -> Option<(Key, Name)> {
+    let (checksum, rest) = header.split_first_chunk::<4>()?;
+    if crc32fast::hash(rest) != u32::from_le_bytes(*checksum) {
+        return None;
+    }
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    let (key, rest) = rest.split_first_chunk::<16>()?;
+    let (digest, rest) = rest.split_first_chunk::<16>()?;
+    let expires = i64::from_le_bytes(*rest.first_chunk::<8>()?);
+    Some((*key, Name { digest: *digest, expires, file: 0, offset: 0, length: u32::from_le_bytes(*length) }))
+}
+
+fn path(folder: &Path, number: u32) -> PathBuf {
+    folder.join(format!("{number:08}.log"))
+}
+
+fn full() -> Refusal {
+    Refusal::new(Class::Unavailable, "replay_table_full", "the node remembers as many open intents as it can; try later")
+        .limited("replay.names", NAMES_MAX as u64, NAMES_MAX as u64 + 1)
+}
+
+fn poisoned() -> Error {
+    Error::fault("an answer was interrupted; the node must be started again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(known: Known) -> Vec<u8> {
+        match known {
+            Known::Answered(answer) => answer,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_same_question_gets_the_same_answer_also_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (key("i", "1", ""), key("i", "2", ""));
+        let replies = Replies::open(folder.path(), 0).unwrap();
+        for (key, answer, expires) in [(one, "first", 100), (two, "second", 50)] {
+            assert!(matches!(replies.claim(key, digest(b"q"), 0).unwrap(), Known::New));
+            replies.keep(key, digest(b"q"), expires, answer.as_bytes(), 0).unwrap();
+        }
+        drop(replies);
+        let replies = Replies::open(folder.path(), 60).unwrap();
+        assert_eq!(answered(replies.claim(one, digest(b"q"), 60).unwrap()), b"first");
+        assert!(matches!(replies.claim(one, digest(b"other"), 60).unwrap(), Known::Other));
+        assert!(matches!(replies.claim(two, digest(b"q"), 60).unwrap(), Known::New), "expired");
+    }
+
+    #[test]
+    fn a_cut_tail_is_given_up_and_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let replies = Replies::open(folder.path(), 0).unwrap();
+        for name in ["1", "2"] {
+            replies.keep(key("i", name, ""), digest(b"q"), 100, name.repeat(40).as_bytes(), 0).unwrap();
+        }
+        drop(replies);
+        let file = OpenOptions::new().write(true).open(path(folder.path(), 0)).unwrap();
+        file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+        let replies = Replies::open(folder.path(), 0).unwrap();
+        assert_eq!(answered(replies.claim(key("i", "1", ""), digest(b"q"), 0).unwrap()), "1".repeat(40).as_bytes());
+        assert!(matches!(replies.claim(key("i", "2", ""), digest(b"q"), 0).unwrap(), Known::New));
+        replies.keep(key("i", "2", ""), digest(b"q"), 100, b"again", 0).unwrap();
+        drop(replies);
+        let replies = Replies::open(folder.path(), 0).unwrap();
+        assert_eq!(answered(replies.claim(key("i", "2", ""), digest(b"q"), 0).unwrap()), b"again");
+    }
+
+    #[test]
+    fn of_many_who_ask_the_same_at_once_one_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let replies = Replies::open(folder.path(), 0).unwrap();
+        let key = key("i", "1", "");
+        let answers = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| match replies.claim(key, digest(b"q"), 0).unwrap() {
+                    Known::New => {
+                        answers.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        std::thread::yield_now();
+                        replies.keep(key, digest(b"q"), 9, b"the answer", 0).unwrap();
+                    }
+                    known => assert_eq!(answered(known), b"the answer"),
+                });
+            }
+        });
+        assert_eq!(answers.into_inner(), 1);
+    }
+}

@@ -1,0 +1,259 @@
+//! RFC 0020 A.3: an intent in, a signed answer out.
+//!
+//! | Rule | Where |
+//! |---|---|
+//! | R1 receive | `receive` |
+//! | R2 enumerate | the crate `index` |
+//! | R3 filter, R4 project, R5 rank | `select`, and the crate `aql` for each candidate |
+//! | R6 sign | here |
+
+mod receive;
+mod select;
+mod pages;
+
+pub(crate) use pages::Pages;
+pub(crate) use receive::{Accepted, Received, reused};
+pub(crate) use select::{Entry, Judged, Market, Queue, candidate, evaluator, judge};
+
+use crate::chance;
+use crate::collection::Collection;
+use crate::node::Node;
+use crate::refusal::Error;
+use crate::replies::{self, Known};
+use aql::{Category, Constraints, Intent, Match, Rejection, Resolution, Responder};
+use json::{Document, Pointer, json};
+use pages::Walk;
+use std::sync::Arc;
+
+/// Candidates on one page of an answer.
+pub const PAGE: usize = 100;
+/// Rejected candidates that an answer names.
+pub const REJECTED: usize = 20;
+
+/// A page of an answer before it is written.
+struct Page {
+    matches: Vec<Judged>,
+    rejections: Vec<Judged>,
+    /// Candidates of the pages before.
+    before: usize,
+    more: bool,
+}
+
+impl Node {
+    /// Answers a signed intent, or the next page of it.
+    pub async fn answer(self: &Arc<Self>, bytes: &[u8], cursor: Option<&str>) -> Result<Vec<u8>, Error> {
+        let received = self.receive(bytes)?;
+        let keys = self.issuer_keys(&received).await?;
+        let cursor = cursor.map(str::to_owned);
+        let node = Arc::clone(self);
+        self.work(move || {
+            let accepted = received.verify(&keys)?;
+            node.answer_once(&accepted, cursor.as_deref())
+        })
+        .await
+    }
+
+    /// The same bytes again are the same answer; other bytes under the same name are refused.
+    fn answer_once(&self, accepted: &Accepted, cursor: Option<&str>) -> Result<Vec<u8>, Error> {
+        let (intent, now) = (&accepted.intent, self.clock.millis());
+        let key = replies::key(&intent.issuer_did, &intent.intent_id, cursor.unwrap_or_default());
+        match self.replies.claim(key, accepted.digest, now)? {
+            Known::Answered(answer) => return Ok(answer),
+            Known::Other => return Err(reused().into()),
+            Known::New => {}
+        }
+        let answered = self.resolve(accepted, cursor, key).and_then(|answer| {
+            self.replies.keep(key, accepted.digest, expiry(intent), &answer, now)?;
+            Ok(answer)
+        });
+        if answered.is_err() {
+            self.replies.give_up(key);
+        }
+        answered
+    }
+
+    fn resolve(&self, accepted: &Accepted, cursor: Option<&str>, key: replies::Key) -> Result<Vec<u8>, Error> {
+        let now = self.clock.millis();
+        let mut walk = match cursor {
+            Some(cursor) => self.pages.take(cursor, accepted.digest, now)?,
+            None => Walk {
+                digest: accepted.digest,
+                queue: self.with_market(&accepted.intent, |market| market.queue(&accepted.intent, self.over_budget))?,
+                returned: 0,
+                expires: expiry(&accepted.intent),
+            },
+        };
+        let page = self.page(&accepted.intent, &mut walk)?;
+        let next = if page.more { Some(chance::name()?) } else { None };
+        let answer = self.write(&accepted.intent, &page, key, next.as_deref())?;
+        if let Some(next) = next {
+            walk.returned += page.matches.len();
+            self.pages.keep(&next, walk, now);
+        }
+        Ok(answer)
+    }
+
+    /// Looks at the market as one moment: nothing is published while a question is being asked.
+    pub(crate) fn with_market<T>(
+        &self,
+        intent: &Intent,
+        ask: impl FnOnce(&Market<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let collection = Collection::of(intent.category).ok_or_else(|| Error::fault("a feed has no candidates"))?;
+        let index = self.catalog.index()?;
+        let evidence = self.catalog.evidence()?;
+        let also = (intent.category == Category::Delegation).then_some(&self.delegates);
+        ask(&Market { index: &index, evidence: &evidence, label: collection.label(), also, now: self.clock.now() })
+    }
+
+    /// Takes candidates in the order of the answer until the page is full.
+    fn page(&self, intent: &Intent, walk: &mut Walk) -> Result<Page, Error> {
+        let before = walk.returned;
+        let room = intent.room().saturating_sub(before);
+        let wanted = room.min(PAGE);
+        // One more than the page holds tells whether there is another page.
+        let sought = if walk.queue.small { usize::MAX } else { wanted.saturating_add(usize::from(room > wanted)) };
+        let mut page = Page { matches: Vec::new(), rejections: Vec::new(), before, more: false };
+        let mut evaluator = evaluator();
+        while page.matches.len() < sought && !walk.queue.is_done() {
+            let asked = (sought - page.matches.len()).min(PAGE + 1);
+            let (entries, signals) = self.with_market(intent, |market| {
+                market.sort(&mut walk.queue, asked);
+                let entries = walk.queue.next(asked);
+                let signals = market.signals_of(&entries);
+                Ok((entries, signals))
+            })?;
+            for judged in judge(&self.store, intent, &entries, signals, self.over_budget, &mut evaluator)? {
+                if !self.is_member(intent, &judged, &mut evaluator)? {
+                    continue;
+                }
+                if judged.judgement.is_match(self.over_budget) {
+                    page.matches.push(judged);
+                } else if walk.queue.small || judged.judgement.failing.is_empty() {
+                    page.rejections.push(judged);
+                }
+            }
+        }
+        if page.matches.len() > wanted {
+            page.more = !walk.queue.small && room > wanted;
+            walk.queue.give_back(usize::from(page.more));
+            page.matches.truncate(wanted);
+        }
+        self.add_refused(intent, walk, &mut page, &mut evaluator)?;
+        Ok(page)
+    }
+
+    /// Whether a candidate is of the category at all; the index may have been unsure.
+    fn is_member(&self, intent: &Intent, judged: &Judged, evaluator: &mut aql::Evaluator) -> Result<bool, Error> {
+        let demanding = intent.category == Category::Delegation;
+        Ok(!demanding || evaluator.evaluate(&self.delegates, judged.candidate.record())?)
+    }
+
+    /// Names those that satisfy the constraints and fail cost or quality; by id, so that every run names the same.
+    fn add_refused(
+        &self,
+        intent: &Intent,
+        walk: &mut Walk,
+        page: &mut Page,
+        evaluator: &mut aql::Evaluator,
+    ) -> Result<(), Error> {
+        let refused = walk.queue.refused();
+        for few in refused.chunks(REJECTED) {
+            if page.rejections.len() >= REJECTED && !walk.queue.small {
+                break;
+            }
+            let signals = self.with_market(intent, |market| Ok(market.signals_of(few)))?;
+            let judged = judge(&self.store, intent, few, signals, self.over_budget, evaluator)?;
+            let holds = |judged: &Judged| walk.queue.small || judged.judgement.failing.is_empty();
+            page.rejections.extend(judged.into_iter().filter(holds));
+        }
+        page.rejections.sort_by(|left, right| left.candidate.id.cmp(&right.candidate.id));
+        page.rejections.truncate(REJECTED);
+        Ok(())
+    }
+
+    /// R6: the answer is written once, signed as those bytes and sent as those bytes.
+    fn write(&self, intent: &Intent, page: &Page, key: replies::Key, next: Option<&str>) -> Result<Vec<u8>, Error> {
+        let found = |(position, judged): (usize, &Judged)| Match {
+            candidate: &judged.candidate,
+            judgement: judged.judgement.clone(),
+            ranking: aql::rank(intent, judged.candidate.quality(), judged.judgement.cost),
+            rank: page.before + position + 1,
+        };
+        let refused = |judged: &Judged| Rejection { candidate: &judged.candidate, judgement: judged.judgement.clone() };
+        let resolution = Resolution {
+            matches: page.matches.iter().enumerate().map(found).collect(),
+            rejections: page.rejections.iter().map(refused).collect(),
+            left_out: 0,
+        };
+        let responder = Responder {
+            response_id: &response_id(key)?,
+            resolver_did: self.identity.did().as_str(),
+            evaluated_at: self.clock.now(),
+            rejected_max: REJECTED,
+            next_cursor: next,
+        };
+        Ok(self.identity.sign_last(responder.write(intent, &resolution, None)?))
+    }
+
+    /// One decision record of an answer that was given, with a signature of its own (§5).
+    pub fn decision(&self, decision_id: &str) -> Result<Vec<u8>, Error> {
+        let unknown = || crate::refusal::Refusal::new(
+            crate::refusal::Class::NotFound,
+            "decision_not_found",
+            "no answer with this decision is kept; answers are kept until their intents expire",
+        );
+        let (response, _) = decision_id.split_once('#').ok_or_else(unknown)?;
+        let key = key_of(response).ok_or_else(unknown)?;
+        let answer = self.replies.answer(key)?.ok_or_else(unknown)?;
+        let answer = Document::parse(&answer, &json::Limits::OURS).map_err(Error::fault)?;
+        let root = answer.root();
+        let text = |name: &str| root.get(name).and_then(json::Node::as_str);
+        if text("response_id") != Some(response) {
+            return Err(unknown().into());
+        }
+        let lists = ["candidates", "rejected"].into_iter().filter_map(|list| root.get(list));
+        let named = |entry: &json::Node<'_>| {
+            let id = entry.get("decision_record").and_then(|record| record.get("decision_id"));
+            id.and_then(json::Node::as_str) == Some(decision_id)
+        };
+        let entry = lists.flat_map(json::Node::elements).find(named).ok_or_else(unknown)?;
+        let member = |name: &str| entry.get(name).map(json::Node::to_value);
+        Ok(self.envelope(
+            decision_id,
+            json!({
+                "type": "oap.decision",
+                "candidate_id": member("candidate_id"),
+                "decision_record": member("decision_record"),
+                "intent_id": text("intent_id"),
+                "response_id": response,
+                "resolver_did": self.identity.did().as_str(),
+            }),
+            self.clock.millis(),
+        ))
+    }
+}
+
+/// What a candidate for a delegated task must say of itself.
+pub(crate) fn delegates() -> Result<Constraints, Error> {
+    let leaf = json!({"path": "/delegation/supported", "operator": "eq", "value": true});
+    let document = Document::of(&leaf).map_err(Error::fault)?;
+    Ok(Constraints::read(document.root(), Pointer::root(), &aql::Limits::STANDARD)?)
+}
+
+/// Until when an intent is remembered, in milliseconds since 1970.
+fn expiry(intent: &Intent) -> i64 {
+    (intent.validity.to().seconds() + aql::Limits::STANDARD.skew_seconds + 1).saturating_mul(1_000)
+}
+
+const RESPONSE: &str = "urn:oap:intent-response:";
+
+/// The name of an answer leads back to it, and nobody can guess it.
+fn response_id(key: replies::Key) -> Result<String, Error> {
+    Ok(format!("{RESPONSE}{}.{}", trust::encoding::encode(&key), chance::name()?))
+}
+
+fn key_of(response_id: &str) -> Option<replies::Key> {
+    let (key, _) = response_id.strip_prefix(RESPONSE)?.split_once('.')?;
+    trust::encoding::decode_url(key)?.try_into().ok()
+}

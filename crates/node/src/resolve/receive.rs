@@ -1,0 +1,85 @@
+//! RFC 0020 A.3 R1: cheap checks before costly ones, local ones before remote ones.
+//!
+//! Size, parse, schema, limits, window, the look for a replay, the quota; then the issuer's keys, then the signature.
+//! Nothing is asked of anybody else before the first seven have passed, and nothing is written before the last.
+
+use crate::node::Node;
+use crate::refusal::{Class, Error, Refusal};
+use crate::replies;
+use aql::{Category, Intent, Limits};
+use json::{Document, Pointer};
+use std::sync::Arc;
+use trust::{Did, DidDocument, Signed};
+
+/// An intent whose cheap checks have passed.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) intent: Intent,
+    pub(crate) document: Document,
+    pub(crate) digest: [u8; 16],
+    issuer: Did,
+}
+
+/// An intent that its issuer signed.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) intent: Intent,
+    pub(crate) digest: [u8; 16],
+}
+
+impl Node {
+    /// Everything that can be known of an intent without asking anybody.
+    pub(crate) fn receive(&self, bytes: &[u8]) -> Result<Received, Error> {
+        let (intent, document) = Intent::parse(bytes, &Limits::STANDARD)?;
+        self.receive_document(intent, document, replies::digest(bytes))
+    }
+
+    /// The same for an intent inside another message.
+    pub(crate) fn receive_document(
+        &self,
+        intent: Intent,
+        document: Document,
+        digest: [u8; 16],
+    ) -> Result<Received, Error> {
+        let now = self.clock.millis();
+        intent.check_window(crate::clock::instant(now), &Limits::STANDARD)?;
+        if intent.category == Category::Subscription {
+            let detail = "standing intents are not answered here yet; ask once, with another category";
+            let at = Pointer::root().child("category");
+            return Err(Refusal::new(Class::InvalidInput, "category_not_supported", detail).at(at).into());
+        }
+        let signed = Signed::read(&document)?;
+        let issuer = signed.issuer("issuer_did")?;
+        if self.replies.is_other(replies::key(&intent.issuer_did, &intent.intent_id, ""), digest, now)? {
+            return Err(reused().into());
+        }
+        self.check_quota(&intent.issuer_did)?;
+        Ok(Received { intent, document, digest, issuer })
+    }
+
+    /// The keys of whoever signed.
+    pub(crate) async fn keys_of(&self, did: &Did) -> Result<Arc<DidDocument>, Error> {
+        self.dids.resolve(did, self.clock.millis()).await.map_err(|error| {
+            let class = if error.is_theirs() { Class::AuthRequired } else { Class::Upstream };
+            Refusal::new(class, error.code(), error.to_string()).into()
+        })
+    }
+
+    /// The keys of an intent's issuer.
+    pub(crate) async fn issuer_keys(&self, received: &Received) -> Result<Arc<DidDocument>, Error> {
+        self.keys_of(&received.issuer).await
+    }
+}
+
+impl Received {
+    /// Checks the signature, which is the last thing before the store is touched.
+    pub(crate) fn verify(self, keys: &DidDocument) -> Result<Accepted, Error> {
+        Signed::read(&self.document)?.verify_with(keys)?;
+        Ok(Accepted { intent: self.intent, digest: self.digest })
+    }
+}
+
+pub(crate) fn reused() -> Refusal {
+    let detail = "another intent of yours has this `intent_id`; give each intent a name of its own";
+    Refusal::new(Class::Conflict, "intent_id_reused", detail).at(Pointer::root().child("intent_id"))
+}
