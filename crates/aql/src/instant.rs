@@ -21,6 +21,11 @@ impl Instant {
         self.seconds
     }
 
+    /// Nanoseconds since the last whole second.
+    pub fn nanos(self) -> u32 {
+        self.nanos
+    }
+
     /// The moment that many seconds later.
     #[must_use]
     pub fn plus(self, seconds: i64) -> Self {

@@ -217,6 +217,16 @@ impl List {
         self.members.iter().any(|member| member.equals(node)) || (!self.texts.is_empty() && listed())
     }
 
+    /// How many different members there are, at most.
+    pub fn len(&self) -> usize {
+        self.members.len() + self.texts.len()
+    }
+
+    /// Whether nothing is listed.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The members, in no particular order.
     pub fn literals(&self) -> impl Iterator<Item = Literal> + '_ {
         self.members

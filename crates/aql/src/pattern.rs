@@ -19,6 +19,14 @@ use json::Pointer;
 pub struct Pattern {
     source: Box<str>,
     engine: Engine,
+    literals: Literals,
+}
+
+/// What every subject that matches must have, as far as it is known.
+#[derive(Clone, Debug, Default)]
+struct Literals {
+    prefix: Box<str>,
+    required: Box<[Box<[u8]>]>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,12 +65,14 @@ impl Pattern {
             let detail = format!("the pattern compiles to more than pattern_bytes ({})", limits.pattern_bytes);
             Refusal::new(Code::RegexTooLarge, at.clone(), detail)
         };
-        let engine = if syntax.is_regular() {
-            Engine::Linear(Box::new(linear::compile(&syntax, limits.pattern_bytes).ok_or_else(too_large)?))
+        let (engine, literals) = if syntax.is_regular() {
+            let (regex, literals) = linear::compile(&syntax, limits.pattern_bytes).ok_or_else(too_large)?;
+            (Engine::Linear(Box::new(regex)), literals)
         } else {
-            Engine::Backtrack(Box::new(backtrack::compile(&syntax, limits.pattern_bytes).ok_or_else(too_large)?))
+            let program = backtrack::compile(&syntax, limits.pattern_bytes).ok_or_else(too_large)?;
+            (Engine::Backtrack(Box::new(program)), Literals::default())
         };
-        Ok(Self { source: source.into(), engine })
+        Ok(Self { source: source.into(), engine, literals })
     }
 
     /// The pattern as written.
@@ -76,6 +86,16 @@ impl Pattern {
             Engine::Linear(regex) => Ok(regex.is_match(subject)),
             Engine::Backtrack(program) => program.is_match(subject, steps),
         }
+    }
+
+    /// What every subject that matches begins with; often nothing.
+    pub fn prefix(&self) -> &str {
+        &self.literals.prefix
+    }
+
+    /// Every subject that matches contains one of these; nothing is known when there are none.
+    pub fn required(&self) -> &[Box<[u8]>] {
+        &self.literals.required
     }
 
     /// Whether the pattern needs the bounded backtracking engine.

@@ -1,142 +1,184 @@
-//! RFC 0020 A.3 R2: the index, and the two bounds of a constraint tree.
+//! RFC 0020 A.3 R2: the index.
 
-use crate::column::Column;
-use crate::key::Filed;
-use crate::leaf;
-use crate::paths::{PathId, Paths};
-use aql::{Constraints, Leaf, Tree};
+use crate::answer::{Answer, Bounds};
+use crate::error::{Full, IndexError};
+use crate::fresh::Fresh;
+use crate::paths::Paths;
+use crate::plan::Question;
+use crate::{LABELS_MAX, Label, Unit};
+use aql::{Constraints, Tree};
 use json::Node;
 use roaring::RoaringBitmap;
+use std::path::Path;
 
-/// Records by path and value. Records have numbers; their meaning is the caller's.
-#[derive(Clone, Debug, Default)]
+/// Unit numbers below this fit where a position in a file could stand.
+const UNITS_MAX: usize = 1 << 31;
+
+/// Documents by path and value.
+#[derive(Debug, Default)]
 pub struct Index {
     paths: Paths,
-    columns: Vec<Column>,
-    records: RoaringBitmap,
-    /// Records with paths that found no room.
-    loose: RoaringBitmap,
+    fresh: Held<Fresh>,
+    applied: u64,
 }
 
-/// Two sets around an answer.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bounds {
-    /// Records that satisfy the question.
-    pub certain: RoaringBitmap,
-    /// Records that may satisfy it; no other does.
-    pub possible: RoaringBitmap,
+/// A part with its living units.
+#[derive(Debug, Default)]
+struct Held<P> {
+    part: P,
+    living: [RoaringBitmap; LABELS_MAX],
 }
 
-impl Bounds {
-    pub(crate) fn exact(set: RoaringBitmap) -> Self {
-        Self { possible: set.clone(), certain: set }
+impl<P> Held<P> {
+    fn living(&self, label: Label) -> Option<&RoaringBitmap> {
+        self.living.get(usize::from(label)).filter(|units| !units.is_empty())
     }
 
-    pub(crate) fn possible(set: RoaringBitmap) -> Self {
-        Self { certain: RoaringBitmap::new(), possible: set }
-    }
-
-    /// Adds records about which nothing certain is known; what is certain stays possible.
-    pub(crate) fn or_possible(mut self, set: &RoaringBitmap) -> Self {
-        self.possible |= set;
-        self.possible |= &self.certain;
-        self
+    fn bury(&mut self, units: std::ops::Range<Unit>) {
+        if !units.is_empty() {
+            self.living.iter_mut().for_each(|living| {
+                living.remove_range(units.clone());
+            });
+        }
     }
 }
 
 impl Index {
-    /// Files a record under a number that is not in use.
-    pub fn insert(&mut self, number: u32, record: Node<'_>) {
-        self.records.insert(number);
-        if !self.file(number, record, Paths::ROOT, true) {
-            self.loose.insert(number);
+    /// Opens the index in a folder, which is made when it is not there.
+    pub fn open(folder: &Path) -> Result<Self, IndexError> {
+        std::fs::create_dir_all(folder).map_err(IndexError::io(folder))?;
+        Ok(Self::default())
+    }
+
+    /// Removes all files of an index.
+    pub fn discard(folder: &Path) -> Result<(), IndexError> {
+        match std::fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(IndexError::io(folder)(error)),
+            _ => Ok(()),
         }
     }
 
-    /// Takes a record out again; it must be the one that was filed.
-    pub fn remove(&mut self, number: u32, record: Node<'_>) {
-        if self.records.remove(number) {
-            self.file(number, record, Paths::ROOT, false);
-            self.loose.remove(number);
-        }
+    /// An index without files.
+    pub fn in_memory() -> Self {
+        Self::default()
     }
 
-    /// All records.
-    pub fn records(&self) -> &RoaringBitmap {
-        &self.records
+    /// The change up to which it has read.
+    pub fn applied(&self) -> u64 {
+        self.applied
     }
 
-    /// Files a value and everything below it; says whether all of it found room.
-    fn file(&mut self, number: u32, node: Node<'_>, path: PathId, add: bool) -> bool {
-        if self.columns.len() <= path {
-            self.columns.resize_with(path + 1, Column::default);
+    /// Files a document; sources rise, and several documents may share one.
+    pub fn insert(&mut self, source: u64, label: Label, fact: &[u8], document: Node<'_>) -> Result<Unit, Full> {
+        let living = self.fresh.living.get_mut(usize::from(label)).ok_or(Full)?;
+        if self.fresh.part.end() as usize >= UNITS_MAX {
+            return Err(Full);
         }
-        if let Some(column) = self.columns.get_mut(path) {
-            column.set(number, &Filed::of(node), add);
-        }
-        let mut room = true;
-        if node.is_object() {
-            for (name, child) in node.members() {
-                room &= self.paths.member(path, name).is_some_and(|path| self.file(number, child, path, add));
-            }
-        } else {
-            for child in node.elements() {
-                room &= self.paths.element(path).is_some_and(|path| self.file(number, child, path, add));
-            }
-        }
-        room
+        let unit = self.fresh.part.insert(&mut self.paths, source, fact, document);
+        living.insert(unit);
+        Ok(unit)
     }
 
-    /// The records that certainly and possibly satisfy a constraint tree.
-    pub fn enumerate(&self, constraints: &Constraints) -> Bounds {
-        self.tree(constraints.tree(), constraints.leaves())
+    /// All units of a source stop being alive; asking for it again changes nothing.
+    pub fn remove(&mut self, source: u64) {
+        let units = self.fresh.part.units_of(source);
+        self.fresh.bury(units);
     }
 
-    fn tree(&self, tree: &Tree, leaves: &[Leaf]) -> Bounds {
-        match tree {
-            Tree::AllOf(parts) => {
-                let all = Bounds::exact(self.records.clone());
-                parts.iter().map(|part| self.tree(part, leaves)).fold(all, |mut common, part| {
-                    common.certain &= part.certain;
-                    common.possible &= part.possible;
-                    common
-                })
-            }
-            Tree::AnyOf(parts) => {
-                parts.iter().map(|part| self.tree(part, leaves)).fold(Bounds::default(), |mut sum, part| {
-                    sum.certain |= part.certain;
-                    sum.possible |= part.possible;
-                    sum
-                })
-            }
-            // What is not possible certainly fails, and what is certain cannot.
-            Tree::Not(inner) => {
-                let inner = self.tree(inner, leaves);
-                Bounds { certain: &self.records - &inner.possible, possible: &self.records - &inner.certain }
-            }
-            Tree::Leaf(number) => {
-                leaves.get(*number).map_or_else(|| Bounds::possible(self.records.clone()), |leaf| self.leaf(leaf))
-            }
-        }
+    /// Everything up to this change is in.
+    pub fn advance(&mut self, sequence: u64) {
+        self.applied = self.applied.max(sequence);
     }
 
-    fn leaf(&self, leaf: &Leaf) -> Bounds {
-        let mut sum = Bounds::default();
-        for reached in self.paths.reached(&leaf.path) {
-            let Some(column) = self.columns.get(reached.path) else { continue };
-            let elements = self.paths.known_element(reached.path).and_then(|path| self.columns.get(path));
-            let found = leaf::bounds(&leaf.predicate, column, elements, self.paths.is_many(reached.path));
-            if reached.exact {
-                sum.certain |= found.certain;
-                sum.possible |= found.possible;
-            } else {
-                // One element is meant and all are filed together: a value that differs may be the one.
-                let negative = matches!(leaf.predicate, aql::Predicate::Ne(_) | aql::Predicate::NotIn(_));
-                sum.possible |= if negative { &column.present } else { &found.possible };
-            }
+    /// The living units of a collection.
+    pub fn alive(&self, label: Label) -> RoaringBitmap {
+        self.fresh.living(label).cloned().unwrap_or_default()
+    }
+
+    /// Living units that certainly and possibly satisfy a constraint tree.
+    pub fn enumerate(&self, constraints: &Constraints, label: Label) -> Result<Bounds, IndexError> {
+        self.ask(constraints, constraints.tree(), label)
+    }
+
+    /// The same for one leaf by itself.
+    pub fn leaf_bounds(&self, constraints: &Constraints, leaf: usize, label: Label) -> Result<Bounds, IndexError> {
+        self.ask(constraints, &Tree::Leaf(leaf), label)
+    }
+
+    fn ask(&self, constraints: &Constraints, tree: &Tree, label: Label) -> Result<Bounds, IndexError> {
+        let question = Question::new(constraints.leaves(), &self.paths);
+        let mut sum = Answer::default();
+        if let Some(living) = self.fresh.living(label) {
+            sum = sum.or(question.ask(tree, &self.fresh.part, living)?);
         }
-        sum.certain -= &self.loose;
-        sum.possible |= &self.loose;
-        sum
+        Ok(sum.into())
+    }
+
+    /// What the caller filed with a living unit.
+    pub fn fact(&self, unit: Unit) -> Option<&[u8]> {
+        self.fresh.part.fact(unit)
+    }
+
+    /// The source of a unit.
+    pub fn source(&self, unit: Unit) -> Option<u64> {
+        self.fresh.part.source(unit)
+    }
+
+    /// The units of a source, dead or alive.
+    pub fn units_of(&self, source: u64) -> impl Iterator<Item = Unit> {
+        self.fresh.part.units_of(source)
+    }
+
+    /// Roughly the bytes of memory that it holds.
+    pub fn memory(&self) -> usize {
+        self.fresh.part.memory()
+    }
+}
+
+/// A part that waits to be written.
+#[derive(Debug)]
+pub enum Sealing {}
+
+/// Segments that wait to be merged.
+#[derive(Debug)]
+pub enum Merging {}
+
+/// A segment that waits to be adopted.
+#[derive(Debug)]
+pub enum Made {}
+
+impl Sealing {
+    /// Writes the segment.
+    pub fn run(self) -> Result<Made, IndexError> {
+        match self {}
+    }
+}
+
+impl Merging {
+    /// Writes the merged segment.
+    pub fn run(self) -> Result<Made, IndexError> {
+        match self {}
+    }
+}
+
+impl Index {
+    /// Freezes the fresh part when it holds at least so many units.
+    pub fn freeze(&mut self, _at_least: usize) -> Option<Sealing> {
+        None
+    }
+
+    /// Neighbouring segments of similar size.
+    pub fn mergeable(&self) -> Option<Merging> {
+        None
+    }
+
+    /// All segments.
+    pub fn merge_all(&self) -> Option<Merging> {
+        None
+    }
+
+    /// Takes a made segment in.
+    pub fn adopt(&mut self, made: Made) -> Result<(), IndexError> {
+        match made {}
     }
 }

@@ -3,42 +3,56 @@
 use aql::Instant;
 use json::Node;
 
-/// A number whose order as a key is its order as a number; zero has one key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct NumberKey(u64);
+/// A number as a key whose order is that of numbers; zero has one key.
+pub(crate) fn number_key(number: f64) -> u64 {
+    let bits = if number == 0.0 { 0 } else { number.to_bits() };
+    // Negative numbers descend as bits rise, so they are turned round and put below the others.
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
 
-impl NumberKey {
-    pub(crate) fn of(number: f64) -> Self {
-        let bits = if number == 0.0 { 0 } else { number.to_bits() };
-        // Negative numbers descend as bits rise, so they are turned round and put below the others.
-        Self(if bits >> 63 == 1 { !bits } else { bits | 1 << 63 })
-    }
+/// Seconds from the first moment that has a key to the epoch; the year 0 lies after it.
+const EPOCH: i64 = 1 << 36;
+const SECONDS_MAX: i64 = (1 << 39) - 1;
+/// A key has no room for the last bits of the nanoseconds.
+const NANOS_CUT: u32 = 5;
+
+/// A moment as a key: order is kept, but moments less than 32 ns apart may share one.
+pub(crate) fn moment_key(moment: Instant) -> u64 {
+    let seconds = moment.seconds().saturating_add(EPOCH).clamp(0, SECONDS_MAX);
+    (seconds as u64) << (30 - NANOS_CUT) | u64::from(moment.nanos() >> NANOS_CUT)
+}
+
+/// Whether a moment is the first of those that share its key.
+pub(crate) fn is_first_of_key(moment: Instant) -> bool {
+    moment.nanos() % (1 << NANOS_CUT) == 0
 }
 
 /// A text that takes part in comparisons, too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ordered {
     /// A decimal, by its nearest double: order is kept, but neighbours may share a key.
-    Decimal(NumberKey),
-    /// A moment, exactly.
-    Moment(Instant),
+    Decimal(u64),
+    /// A moment.
+    Moment(u64),
 }
 
 impl Ordered {
     pub(crate) fn of(text: &str) -> Option<Self> {
-        if let Some(instant) = Instant::parse(text) {
-            return Some(Self::Moment(instant));
+        let (first, second) = (text.as_bytes().first()?, text.as_bytes().get(1));
+        // Most texts are neither, and their first characters say so.
+        if !first.is_ascii_digit() && !(*first == b'-' && second.is_some_and(u8::is_ascii_digit)) {
+            return None;
         }
-        is_decimal(text).then(|| text.parse::<f64>().ok()).flatten().map(|number| Self::Decimal(NumberKey::of(number)))
+        match Instant::parse(text) {
+            Some(instant) => Some(Self::Moment(moment_key(instant))),
+            None => decimal_key(text).map(Self::Decimal),
+        }
     }
 }
 
 /// The nearest double of a decimal string, as a key.
-pub(crate) fn decimal_key(text: &str) -> Option<NumberKey> {
-    match Ordered::of(text) {
-        Some(Ordered::Decimal(key)) => Some(key),
-        _ => None,
-    }
+pub(crate) fn decimal_key(text: &str) -> Option<u64> {
+    is_decimal(text).then(|| text.parse::<f64>().ok()).flatten().map(number_key)
 }
 
 fn is_decimal(text: &str) -> bool {
@@ -48,23 +62,20 @@ fn is_decimal(text: &str) -> bool {
     digits(integer) && digits(fraction)
 }
 
-/// Texts beyond this are filed by their beginning and stay possible only.
-pub(crate) const TEXT_MAX: usize = 256;
+/// Bytes of a text that is filed whole; a longer one is filed by its hash and stays possible only.
+pub(crate) const TEXT_MAX: usize = 64;
 
-/// The part of a text that is filed, and whether it is all of it.
-pub(crate) fn filed(text: &str) -> (&str, bool) {
-    if text.len() <= TEXT_MAX {
-        return (text, true);
-    }
-    let end = (0..=TEXT_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    (text.get(..end).unwrap_or_default(), false)
+/// The key of a long text (FNV-1a): who makes two texts share one is asked about more often, and nothing else.
+pub(crate) fn long_key(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |state, byte| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// What a value is filed as.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Filed<'a> {
     Null,
     Bool(bool),
-    Number(NumberKey),
+    Number(u64),
     Text(&'a str),
     Array,
     Object,
@@ -75,7 +86,7 @@ impl<'a> Filed<'a> {
         match node.kind() {
             json::Kind::Null => Self::Null,
             json::Kind::Bool => Self::Bool(node.as_bool().unwrap_or_default()),
-            json::Kind::Number => Self::Number(NumberKey::of(node.as_f64().unwrap_or_default())),
+            json::Kind::Number => Self::Number(number_key(node.as_f64().unwrap_or_default())),
             json::Kind::String => Self::Text(node.as_str().unwrap_or_default()),
             json::Kind::Array => Self::Array,
             json::Kind::Object => Self::Object,
@@ -89,16 +100,33 @@ mod tests {
 
     #[test]
     fn number_keys_keep_the_order_of_numbers() {
-        let numbers = [f64::MIN, -2.5, -1e-300, 0.0, 1e-300, 0.1, 1.0, 1e15];
-        assert!(numbers.windows(2).all(|pair| NumberKey::of(pair[0]) < NumberKey::of(pair[1])));
-        assert_eq!(NumberKey::of(-0.0), NumberKey::of(0.0));
+        let numbers = [f64::MIN, -2.5, -1e-300, 0.0, 1e-300, 0.1, 1.0, 1e15, f64::INFINITY];
+        assert!(numbers.windows(2).all(|pair| number_key(pair[0]) < number_key(pair[1])));
+        assert_eq!(number_key(-0.0), number_key(0.0));
     }
 
     #[test]
-    fn long_texts_are_cut_between_characters() {
-        let text = "é".repeat(200);
-        let (part, whole) = filed(&text);
-        assert!(!whole && part.len() <= TEXT_MAX && text.starts_with(part));
-        assert_eq!(filed("short"), ("short", true));
+    fn moment_keys_keep_the_order_of_moments() {
+        let texts = [
+            "0000-01-01T00:00:00+23:59",
+            "0000-01-01",
+            "1969-12-31T23:59:59.999999999Z",
+            "1970-01-01",
+            "1970-01-01T00:00:00.000000032Z",
+            "2026-11-15T20:40:00.5Z",
+            "9999-12-31T23:59:60-00:00",
+            "9999-12-31T23:59:59-23:59",
+        ];
+        let keys: Vec<u64> = texts.iter().map(|text| moment_key(Instant::parse(text).unwrap())).collect();
+        assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "{keys:?}");
+    }
+
+    #[test]
+    fn a_moment_is_no_decimal_and_words_are_neither() {
+        assert!(matches!(Ordered::of("2026-01-01"), Some(Ordered::Moment(_))));
+        assert!(matches!(Ordered::of("-12.50"), Some(Ordered::Decimal(_))));
+        for text in ["", "-", "-a", "x1", "1e3", "1.", "12a"] {
+            assert_eq!(Ordered::of(text), None, "{text}");
+        }
     }
 }

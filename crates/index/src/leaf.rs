@@ -1,147 +1,276 @@
 //! RFC 0020 A.1, A.3 R2: what a leaf means for the values at one path.
 
-use crate::column::Column;
-use crate::index::Bounds;
-use crate::key::{NumberKey, decimal_key, filed};
-use aql::{Bound, Comparison, Fuel, Instant, Literal, Pattern, Predicate};
+use crate::answer::Answer;
+use crate::error::IndexError;
+use crate::key::{TEXT_MAX, decimal_key, is_first_of_key, long_key, moment_key, number_key};
+use crate::part::{Column, Scan, Set, Table, Verdict};
+use aql::{Bound, Comparison, Fuel, Instant, List, Literal, Pattern, Predicate};
 use json::{Kind, Node};
-use roaring::{MultiOps, RoaringBitmap};
-use std::ops::Bound::{Excluded, Included, Unbounded};
+use roaring::RoaringBitmap;
 
-/// Records with a value at the path that passes; `elements` are the values one level below, in arrays.
-pub(crate) fn bounds(predicate: &Predicate, column: &Column, elements: Option<&Column>, many: bool) -> Bounds {
-    match predicate {
-        Predicate::Exists => Bounds::exact(column.present.clone()),
-        Predicate::Eq(literal) => equal(literal, column),
-        Predicate::In(list) => union(list.literals().map(|literal| equal(&literal, column))),
-        Predicate::Ne(literal) => other(equal(literal, column), column, many),
-        Predicate::NotIn(list) => other(union(list.literals().map(|literal| equal(&literal, column))), column, many),
-        Predicate::Compare(comparison, bound) => compare(*comparison, bound, column),
-        Predicate::Contains(literal) => contains(literal, column, elements),
-        Predicate::Matches(pattern) => matches(pattern, column),
-        Predicate::Before(moment) => moments(column, (Unbounded, Excluded(*moment))),
-        Predicate::After(moment) => moments(column, (Excluded(*moment), Unbounded)),
-        Predicate::Within(start, end) => moments(column, (Included(*start), Included(*end))),
-        Predicate::Outside(start, end) => union(
-            [moments(column, (Unbounded, Excluded(*start))), moments(column, (Excluded(*end), Unbounded))].into_iter(),
-        ),
+/// What a leaf will cost, before it is asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Estimate {
+    /// About how many units it leaves.
+    pub(crate) units: u64,
+    /// About how many values have to be touched.
+    pub(crate) work: u64,
+}
+
+impl Estimate {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { units: self.units + other.units, work: self.work + other.work }
     }
 }
 
-fn union(parts: impl Iterator<Item = Bounds>) -> Bounds {
-    parts.fold(Bounds::default(), |mut sum, part| {
-        sum.certain |= part.certain;
-        sum.possible |= part.possible;
-        sum
-    })
+/// A path at which a leaf looks, in one part.
+pub(crate) struct Place<C> {
+    pub(crate) column: C,
+    /// The values one level below, in arrays.
+    pub(crate) elements: Option<C>,
+    /// Whether one unit can have many values here.
+    pub(crate) many: bool,
 }
 
-fn equal(literal: &Literal, column: &Column) -> Bounds {
-    match literal {
-        Literal::Number(number) => {
-            Bounds::exact(column.numbers.get(&NumberKey::of(*number)).cloned().unwrap_or_default())
-        }
-        Literal::Text(text, _) => match filed(text) {
-            (whole, true) => Bounds::exact(column.texts.get(whole).cloned().unwrap_or_default()),
-            (_, false) => Bounds::possible(column.long.clone()),
-        },
-        Literal::Other(document) => equal_other(document.root(), column),
-    }
-}
-
-fn equal_other(node: Node<'_>, column: &Column) -> Bounds {
-    match (node.kind(), node.as_bool()) {
-        (Kind::Null, _) => Bounds::exact(column.nulls.clone()),
-        (Kind::Bool, Some(true)) => Bounds::exact(column.trues.clone()),
-        (Kind::Bool, _) => Bounds::exact(column.falses.clone()),
-        (Kind::Array, _) => Bounds::possible(column.arrays.clone()),
-        _ => Bounds::possible(column.objects.clone()),
-    }
-}
-
-/// Some value is not among `equal`: certainly where none is; where there are many values, possibly everywhere.
-fn other(equal: Bounds, column: &Column, many: bool) -> Bounds {
-    let certain = &column.present - &equal.possible;
-    let possible = if many { column.present.clone() } else { &column.present - &equal.certain };
-    Bounds { certain, possible }
-}
-
-fn compare(comparison: Comparison, bound: &Bound, column: &Column) -> Bounds {
-    match bound {
-        Bound::Instant(moment) => moments(column, range(comparison, *moment)),
-        Bound::Number(number) => {
-            let key = NumberKey::of(*number);
-            let numbers = Bounds::exact(sum(column.numbers.range(range(comparison, key))));
-            union([numbers, near(comparison, key, &column.decimals)].into_iter())
-        }
-        Bound::Decimal(text) => match decimal_key(text) {
-            Some(key) => {
-                let parts = [near(comparison, key, &column.numbers), near(comparison, key, &column.decimals)];
-                union(parts.into_iter())
+impl<C: Column> Place<C> {
+    /// Units with a value here that passes.
+    pub(crate) fn answer(&self, predicate: &Predicate) -> Result<Answer, IndexError> {
+        match predicate {
+            Predicate::Exists => self.set(Set::Present).map(Answer::certain),
+            Predicate::Eq(literal) => equal(literal, &self.column),
+            Predicate::In(list) => self.listed(list),
+            Predicate::Ne(literal) => self.other(equal(literal, &self.column)?),
+            Predicate::NotIn(list) => self.other(self.listed(list)?),
+            Predicate::Compare(comparison, bound) => self.compare(*comparison, bound),
+            Predicate::Contains(literal) => self.contains(literal),
+            Predicate::Matches(pattern) => self.matches(pattern),
+            Predicate::Before(moment) => self.moments(Comparison::Less, *moment),
+            Predicate::After(moment) => self.moments(Comparison::Greater, *moment),
+            Predicate::Within(start, end) => self.within(*start, *end),
+            Predicate::Outside(start, end) => {
+                Ok(self.moments(Comparison::Less, *start)?.or(self.moments(Comparison::Greater, *end)?))
             }
-            None => Bounds::possible(column.present.clone()),
-        },
+        }
+    }
+
+    fn set(&self, set: Set) -> Result<RoaringBitmap, IndexError> {
+        self.column.set(set).map(std::borrow::Cow::into_owned)
+    }
+
+    fn listed(&self, list: &List) -> Result<Answer, IndexError> {
+        list.literals().try_fold(Answer::default(), |sum, literal| Ok(sum.or(equal(&literal, &self.column)?)))
+    }
+
+    /// Some value is not among `equal`: certainly where none is; where there are many values, possibly everywhere.
+    fn other(&self, equal: Answer) -> Result<Answer, IndexError> {
+        let present = self.column.set(Set::Present)?;
+        if !self.many {
+            return Ok(equal.not(&present));
+        }
+        let open = equal.unsure().open & &*present;
+        Ok(Answer { certain: &*present - &open, open })
+    }
+
+    fn compare(&self, comparison: Comparison, bound: &Bound) -> Result<Answer, IndexError> {
+        match bound {
+            Bound::Instant(moment) => self.moments(comparison, *moment),
+            Bound::Number(number) => {
+                let key = number_key(*number);
+                let (first, last) = range(comparison, key);
+                let numbers = Answer::certain(self.column.between(Table::Numbers, first, last)?);
+                Ok(numbers.or(self.near(Table::Decimals, comparison, key)?))
+            }
+            Bound::Decimal(text) => match decimal_key(text) {
+                Some(key) => {
+                    let numbers = self.near(Table::Numbers, comparison, key)?;
+                    Ok(numbers.or(self.near(Table::Decimals, comparison, key)?))
+                }
+                None => self.set(Set::Present).map(Answer::open),
+            },
+        }
+    }
+
+    /// Keys that keep the order but not every difference: what shares the bound's key is open.
+    fn near(&self, table: Table, comparison: Comparison, key: u64) -> Result<Answer, IndexError> {
+        let (first, last) = range(strict(comparison), key);
+        let certain = self.column.between(table, first, last)?;
+        Ok(Answer::certain(certain).with_open(self.column.keyed(table, key)?))
+    }
+
+    fn moments(&self, comparison: Comparison, moment: Instant) -> Result<Answer, IndexError> {
+        let key = moment_key(moment);
+        let from_here = matches!(comparison, Comparison::Less | Comparison::AtLeast);
+        if from_here && is_first_of_key(moment) {
+            // All moments that share the key are on one side of the bound.
+            let (first, last) = range(comparison, key);
+            return self.column.between(Table::Moments, first, last).map(Answer::certain);
+        }
+        self.near(Table::Moments, comparison, key)
+    }
+
+    fn within(&self, start: Instant, end: Instant) -> Result<Answer, IndexError> {
+        let (first, last) = (moment_key(start), moment_key(end));
+        let inner = match (first.checked_add(u64::from(!is_first_of_key(start))), last.checked_sub(1)) {
+            (Some(first), Some(last)) => self.column.between(Table::Moments, first, last)?,
+            _ => RoaringBitmap::new(),
+        };
+        let mut ends = self.column.keyed(Table::Moments, first)?;
+        ends |= self.column.keyed(Table::Moments, last)?;
+        Ok(Answer::certain(inner).with_open(ends))
+    }
+
+    /// Text in text, or an element by the values one level below.
+    fn contains(&self, literal: &Literal) -> Result<Answer, IndexError> {
+        let in_array = match literal {
+            // A run of elements is decided by the document.
+            Literal::Other(document) if document.root().kind() == Kind::Array => Answer::open(self.set(Set::Arrays)?),
+            literal => match &self.elements {
+                Some(elements) => equal(literal, elements)?,
+                None => Answer::default(),
+            },
+        };
+        match literal {
+            Literal::Text(needle, _) => {
+                let finder = memchr::memmem::Finder::new(needle.as_bytes());
+                let mut has = |text: &str| match finder.find(text.as_bytes()) {
+                    Some(_) => Verdict::Yes,
+                    None => Verdict::No,
+                };
+                let in_text = self.texts("", &[needle.as_bytes().into()], &mut has)?;
+                Ok(in_array.or(in_text))
+            }
+            Literal::Number(_) | Literal::Other(_) => Ok(in_array),
+        }
+    }
+
+    fn matches(&self, pattern: &Pattern) -> Result<Answer, IndexError> {
+        // All texts together may cost what an intent may; what is not asked for want of steps stays open.
+        let mut left = Fuel::STANDARD.intent_steps;
+        let mut matches = |text: &str| {
+            let allowed = Fuel::STANDARD.match_steps.min(left);
+            let mut steps = allowed;
+            let found = pattern.is_match(text, &mut steps);
+            left -= allowed - steps;
+            match found {
+                Ok(true) => Verdict::Yes,
+                Ok(false) => Verdict::No,
+                Err(_) => Verdict::Unknown,
+            }
+        };
+        self.texts(pattern.prefix(), pattern.required(), &mut matches)
+    }
+
+    /// Texts that begin with `prefix`, contain one of `needles`, if there are any, and pass.
+    fn texts(
+        &self,
+        prefix: &str,
+        needles: &[Box<[u8]>],
+        passes: &mut dyn FnMut(&str) -> Verdict,
+    ) -> Result<Answer, IndexError> {
+        // The sorted texts are the shorter way to those with a known beginning.
+        let candidates = if prefix.is_empty() { self.column.candidates(needles)? } else { None };
+        let scan = Scan { prefix, uncovered: candidates.is_some() };
+        let (certain, mut open) = self.column.scan(scan, passes)?;
+        match candidates {
+            Some(candidates) => open |= candidates,
+            None => open |= &*self.column.set(Set::Longs)?,
+        }
+        Ok(Answer::certain(certain).with_open(open))
     }
 }
 
-/// Keys that keep the order but not every difference: what shares the bound's key is only possible.
-fn near(comparison: Comparison, key: NumberKey, map: &std::collections::BTreeMap<NumberKey, RoaringBitmap>) -> Bounds {
-    let strict = match comparison {
-        Comparison::Less | Comparison::AtMost => (Unbounded, Excluded(key)),
-        Comparison::Greater | Comparison::AtLeast => (Excluded(key), Unbounded),
-    };
-    let certain = sum(map.range(strict));
-    let mut possible = certain.clone();
-    if let Some(same) = map.get(&key) {
-        possible |= same;
+fn equal<C: Column>(literal: &Literal, column: &C) -> Result<Answer, IndexError> {
+    match literal {
+        Literal::Number(number) => column.keyed(Table::Numbers, number_key(*number)).map(Answer::certain),
+        Literal::Text(text, _) if text.len() <= TEXT_MAX => column.text(text).map(Answer::certain),
+        Literal::Text(text, _) => column.keyed(Table::Longs, long_key(text)).map(Answer::open),
+        Literal::Other(document) => {
+            let (set, decided) = set_of(document.root());
+            let set = column.set(set)?.into_owned();
+            Ok(if decided { Answer::certain(set) } else { Answer::open(set) })
+        }
     }
-    Bounds { certain, possible }
 }
 
-fn range<K>(comparison: Comparison, key: K) -> (std::ops::Bound<K>, std::ops::Bound<K>) {
+/// The set in which a value that is neither number nor text would be, and whether being there is being equal.
+fn set_of(node: Node<'_>) -> (Set, bool) {
+    match (node.kind(), node.as_bool()) {
+        (Kind::Null, _) => (Set::Nulls, true),
+        (_, Some(true)) => (Set::Trues, true),
+        (_, Some(false)) => (Set::Falses, true),
+        (Kind::Array, _) => (Set::Arrays, false),
+        (Kind::Object | Kind::Bool | Kind::Number | Kind::String, None) => (Set::Objects, false),
+    }
+}
+
+/// The first and the last key that a comparison allows; out of order when there is none.
+fn range(comparison: Comparison, key: u64) -> (u64, u64) {
     match comparison {
-        Comparison::Less => (Unbounded, Excluded(key)),
-        Comparison::AtMost => (Unbounded, Included(key)),
-        Comparison::Greater => (Excluded(key), Unbounded),
-        Comparison::AtLeast => (Included(key), Unbounded),
+        Comparison::Less => key.checked_sub(1).map_or((1, 0), |last| (0, last)),
+        Comparison::AtMost => (0, key),
+        Comparison::Greater => key.checked_add(1).map_or((1, 0), |first| (first, u64::MAX)),
+        Comparison::AtLeast => (key, u64::MAX),
     }
 }
 
-fn moments(column: &Column, range: (std::ops::Bound<Instant>, std::ops::Bound<Instant>)) -> Bounds {
-    // An interval of one excluded point is empty, and a map will not be asked for it.
-    Bounds::exact(sum(column.moments.range(range)))
+fn strict(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Less | Comparison::AtMost => Comparison::Less,
+        Comparison::Greater | Comparison::AtLeast => Comparison::Greater,
+    }
 }
 
-fn sum<'a, K: 'a>(entries: impl Iterator<Item = (&'a K, &'a RoaringBitmap)>) -> RoaringBitmap {
-    entries.map(|(_, set)| set).union()
-}
+/// Literals of a list that are looked up to guess about all of it.
+const SAMPLE: usize = 16;
+/// Values that could be touched while one text is searched.
+const TEXT_WORK: u64 = 16;
+/// Units that a set holds in the space of one value in a list.
+const SET_WORK: u64 = 32;
 
-/// Text in text by asking every distinct text; an element by the values one level below.
-fn contains(literal: &Literal, column: &Column, elements: Option<&Column>) -> Bounds {
-    let in_text = match literal {
-        Literal::Text(needle, _) => {
-            let has = column.texts.iter().filter(|(text, _)| text.contains(&**needle));
-            Bounds { certain: sum(has), possible: RoaringBitmap::new() }.or_possible(&column.long)
-        }
-        Literal::Number(_) | Literal::Other(_) => Bounds::default(),
-    };
-    let in_array = match literal {
-        // A run of elements is decided by the record.
-        Literal::Other(document) if document.root().kind() == Kind::Array => Bounds::possible(column.arrays.clone()),
-        literal => elements.map(|elements| equal(literal, elements)).unwrap_or_default(),
-    };
-    union([in_text, in_array].into_iter())
-}
-
-fn matches(pattern: &Pattern, column: &Column) -> Bounds {
-    let (mut certain, mut undecided) = (Vec::new(), column.long.clone());
-    for (text, set) in &column.texts {
-        match pattern.is_match(text, &mut Fuel::STANDARD.match_steps.clone()) {
-            Ok(true) => certain.push(set),
-            Ok(false) => {}
-            // Whoever evaluates the record will say that the pattern ran out of steps.
-            Err(_) => undecided |= set,
+impl<C: Column> Place<C> {
+    /// What asking will cost, without asking.
+    pub(crate) fn estimate(&self, predicate: &Predicate) -> Estimate {
+        let present = || self.column.set_len(Set::Present);
+        let set = |units: u64| Estimate { units, work: 1 + units / SET_WORK };
+        let ordered = |table, (first, last)| {
+            let units = self.column.between_len(table, first, last);
+            Estimate { units, work: units }
+        };
+        match predicate {
+            Predicate::Exists | Predicate::Ne(_) | Predicate::NotIn(_) => set(present()),
+            Predicate::Eq(literal) => set(equal_len(literal, &self.column)),
+            Predicate::In(list) => {
+                let (count, sample) = list
+                    .literals()
+                    .take(SAMPLE)
+                    .fold((0, 0), |(count, sum), literal| (count + 1, sum + equal_len(&literal, &self.column)));
+                set(sample * (list.len() as u64) / count.max(1))
+            }
+            Predicate::Compare(comparison, bound) => match bound {
+                Bound::Instant(moment) => ordered(Table::Moments, range(*comparison, moment_key(*moment))),
+                Bound::Number(number) => {
+                    let keys = range(*comparison, number_key(*number));
+                    ordered(Table::Numbers, keys).plus(ordered(Table::Decimals, keys))
+                }
+                Bound::Decimal(_) => Estimate { units: present(), work: present() },
+            },
+            Predicate::Before(moment) => ordered(Table::Moments, range(Comparison::Less, moment_key(*moment))),
+            Predicate::After(moment) => ordered(Table::Moments, range(Comparison::Greater, moment_key(*moment))),
+            Predicate::Within(start, end) => ordered(Table::Moments, (moment_key(*start), moment_key(*end))),
+            Predicate::Outside(start, end) => ordered(Table::Moments, range(Comparison::Less, moment_key(*start)))
+                .plus(ordered(Table::Moments, range(Comparison::Greater, moment_key(*end)))),
+            Predicate::Contains(_) | Predicate::Matches(_) => {
+                Estimate { units: present(), work: present() / SET_WORK + TEXT_WORK * self.column.texts() }
+            }
         }
     }
-    Bounds { certain: certain.into_iter().union(), possible: RoaringBitmap::new() }.or_possible(&undecided)
+}
+
+fn equal_len<C: Column>(literal: &Literal, column: &C) -> u64 {
+    match literal {
+        Literal::Number(number) => column.keyed_len(Table::Numbers, number_key(*number)),
+        Literal::Text(text, _) if text.len() <= TEXT_MAX => column.text_len(text),
+        Literal::Text(text, _) => column.keyed_len(Table::Longs, long_key(text)),
+        Literal::Other(document) => column.set_len(set_of(document.root()).0),
+    }
 }

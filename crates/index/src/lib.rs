@@ -1,17 +1,35 @@
 //! RFC 0020 A.3 R2: where to look.
 //!
-//! Every value of every record is filed under its path and itself, without any configuration of fields. A question
-//! gets two sets: records that certainly satisfy it and records that possibly do. Having both keeps `not` exact. The
-//! evaluator decides about the difference; the index alone never does.
+//! Every value of every document is filed under its path and itself, without any configuration of fields. A question
+//! gets two sets: documents that certainly satisfy it and documents that possibly do. Having both keeps `not` exact.
+//! The evaluator decides about the difference; the index alone never does.
 //!
-//! The index is derived from the records and can be thrown away.
+//! New documents are filed in memory. From time to time that part is frozen and written as an immutable segment, and
+//! neighbouring segments are merged, both beside the questions that go on. The index is derived from the change log:
+//! what a crash takes is filed again, and what is damaged is thrown away and built anew.
 //!
-//! INVARIANT: certain ⊆ answer ⊆ possible, for every constraint tree and every set of records.
+//! INVARIANT: certain ⊆ answer ⊆ possible, for every constraint tree and every set of documents.
 
-mod paths;
+mod error;
 mod key;
-mod column;
+mod paths;
+mod posting;
+mod part;
+mod fresh;
+mod answer;
 mod leaf;
+mod plan;
 mod index;
 
-pub use index::{Bounds, Index};
+pub use answer::Bounds;
+pub use error::{Full, IndexError};
+pub use index::{Index, Made, Merging, Sealing};
+
+/// The number of one filed document; numbers rise and are never used again.
+pub type Unit = u32;
+
+/// The collection that a unit belongs to, below [`LABELS_MAX`]; what it means is the caller's business.
+pub type Label = u8;
+
+/// How many collections there can be.
+pub const LABELS_MAX: usize = 32;

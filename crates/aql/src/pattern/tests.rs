@@ -193,3 +193,25 @@ fn properties_have_their_names_in_the_standard_and_no_others() {
         refused(&format!("\\P{{{name}}}"), "regex_feature_unsupported");
     }
 }
+
+#[track_caller]
+fn literals(source: &str, prefix: &str, required: &[&str]) {
+    let pattern = pattern(source).unwrap();
+    let found: Vec<&str> = pattern.required().iter().map(|literal| std::str::from_utf8(literal).unwrap()).collect();
+    assert_eq!((pattern.prefix(), found.as_slice()), (prefix, required), "{source}");
+}
+
+#[test]
+fn literals_that_every_match_has_are_known() {
+    literals("abc", "", &["abc"]);
+    literals("^did:key:z.*$", "did:key:z", &["did:key:z"]);
+    literals(r"\d+[a-z]*needle(x|yy)?", "", &["needle"]);
+    literals("(?:red|green)-light", "", &["-light"]);
+    literals("red|green", "", &["red", "green"]);
+    literals("(?:long word){2}.x", "", &["long word"]);
+    literals("(?:ab)*", "", &[]);
+    literals("a?|b", "", &[]);
+    literals("^a|b", "", &["a", "b"]);
+    literals("x|[^a]", "", &[]);
+    literals("(?=abc)", "", &[]);
+}

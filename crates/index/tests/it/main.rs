@@ -30,20 +30,20 @@ fn enumeration_misses_nothing_and_promises_nothing_false() {
     for seed in 0..400 {
         let mut chance = Chance::seeded(seed);
         let documents = documents(&mut chance, 24);
-        let mut index = Index::default();
+        let mut index = Index::in_memory();
         for (number, document) in documents.iter().enumerate() {
-            index.insert(number as u32, document.root());
+            index.insert(number as u64, 0, b"", document.root()).unwrap();
         }
         for _ in 0..20 {
             if chance.one_in(4) {
                 let number = chance.below(documents.len());
-                index.remove(number as u32, documents[number].root());
+                index.remove(number as u64);
             }
             let subject = documents[chance.below(documents.len())].root().to_value();
             let tree = Document::of(&generate::constraints(&mut chance, &subject, 3)).unwrap();
             let Ok(constraints) = Constraints::read(tree.root(), Pointer::root(), &Limits::STANDARD) else { continue };
-            let Some(truth) = brute_force(&constraints, &documents, index.records()) else { continue };
-            let bounds = index.enumerate(&constraints);
+            let Some(truth) = brute_force(&constraints, &documents, &index.alive(0)) else { continue };
+            let bounds = index.enumerate(&constraints, 0).unwrap();
             let question = tree.root().to_value();
             assert!(bounds.certain.is_subset(&truth), "seed {seed}: {question}\n{:?} {truth:?}", bounds.certain);
             assert!(truth.is_subset(&bounds.possible), "seed {seed}: {question}\n{:?} {truth:?}", bounds.possible);
@@ -61,32 +61,32 @@ fn enumeration_misses_nothing_and_promises_nothing_false() {
 fn removing_everything_leaves_nothing() {
     let mut chance = Chance::seeded(7);
     let documents = documents(&mut chance, 50);
-    let mut index = Index::default();
+    let mut index = Index::in_memory();
     for (number, document) in documents.iter().enumerate() {
-        index.insert(number as u32, document.root());
+        index.insert(number as u64, 0, b"", document.root()).unwrap();
     }
-    for (number, document) in documents.iter().enumerate() {
-        index.remove(number as u32, document.root());
+    for number in 0..documents.len() {
+        index.remove(number as u64);
     }
     let tree = Document::of(&serde_json::json!({"path": "/**", "operator": "exists", "value": true})).unwrap();
     let constraints = Constraints::read(tree.root(), Pointer::root(), &Limits::STANDARD).unwrap();
-    let bounds = index.enumerate(&constraints);
+    let bounds = index.enumerate(&constraints, 0).unwrap();
     assert!(bounds.certain.is_empty() && bounds.possible.is_empty());
 }
 
 #[test]
 fn invented_paths_are_bounded_and_their_records_stay_possible() {
-    let mut index = Index::default();
+    let mut index = Index::in_memory();
     let mut wide = serde_json::Map::new();
     for number in 0..70 {
         for name in 0..1000 {
             wide.insert(format!("{number}-{name}"), serde_json::json!(1));
         }
         let document = Document::of(&serde_json::Value::Object(std::mem::take(&mut wide))).unwrap();
-        index.insert(number, document.root());
+        index.insert(number, 0, b"", document.root()).unwrap();
     }
     let tree = Document::of(&serde_json::json!({"path": "/69-999", "operator": "eq", "value": 1})).unwrap();
     let constraints = Constraints::read(tree.root(), Pointer::root(), &Limits::STANDARD).unwrap();
-    let bounds = index.enumerate(&constraints);
+    let bounds = index.enumerate(&constraints, 0).unwrap();
     assert!(bounds.possible.contains(69) && !bounds.possible.contains(0) && bounds.certain.is_empty());
 }

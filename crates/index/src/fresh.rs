@@ -1,0 +1,264 @@
+//! RFC 0020 A.3 R2: the part of the index that still grows, in memory.
+
+use crate::Unit;
+use crate::error::IndexError;
+use crate::key::{Filed, Ordered, TEXT_MAX, long_key};
+use crate::part::{Column, Part, Scan, Set, Table, Verdict};
+use crate::paths::{PathId, Paths};
+use crate::posting::Growing;
+use json::Node;
+use roaring::RoaringBitmap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+/// Units that were filed since the last part was frozen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fresh {
+    first: Unit,
+    pub(crate) columns: Vec<Option<Box<FreshColumn>>>,
+    pub(crate) loose: RoaringBitmap,
+    pub(crate) sources: Vec<u64>,
+    facts: Vec<u8>,
+    /// Where the fact of each unit ends.
+    ends: Vec<usize>,
+    texts_memory: usize,
+}
+
+/// Units by what they have at one path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FreshColumn {
+    pub(crate) sets: [RoaringBitmap; Set::COUNT],
+    pub(crate) tables: [BTreeMap<u64, Growing>; Table::COUNT],
+    pub(crate) texts: HashMap<Box<str>, Growing>,
+    /// Long texts as they are; only their trigrams will be kept.
+    pub(crate) longs: Vec<(Unit, Box<str>)>,
+}
+
+impl Fresh {
+    pub(crate) fn starting_at(first: Unit) -> Self {
+        Self { first, ..Self::default() }
+    }
+
+    pub(crate) fn first(&self) -> Unit {
+        self.first
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    pub(crate) fn end(&self) -> Unit {
+        self.first + self.len() as Unit
+    }
+
+    /// Files a document under the next number.
+    pub(crate) fn insert(&mut self, paths: &mut Paths, source: u64, fact: &[u8], document: Node<'_>) -> Unit {
+        let unit = self.end();
+        self.sources.push(source);
+        self.facts.extend_from_slice(fact);
+        self.ends.push(self.facts.len());
+        if !self.file(paths, unit, document, Paths::ROOT) {
+            self.loose.insert(unit);
+        }
+        unit
+    }
+
+    /// Files a value and everything below it; says whether all of it found room.
+    fn file(&mut self, paths: &mut Paths, unit: Unit, node: Node<'_>, path: PathId) -> bool {
+        let value = Filed::of(node);
+        if let Filed::Text(text) = value {
+            self.texts_memory += text.len();
+        }
+        self.column_mut(path).insert(unit, value);
+        let mut room = true;
+        match value {
+            Filed::Object => {
+                for (name, child) in node.members() {
+                    room &= paths.member(path, name).is_some_and(|path| self.file(paths, unit, child, path));
+                }
+            }
+            Filed::Array if !node.is_empty() => match paths.element(path) {
+                Some(path) => node.elements().for_each(|child| room &= self.file(paths, unit, child, path)),
+                None => room = false,
+            },
+            Filed::Array | Filed::Null | Filed::Bool(_) | Filed::Number(_) | Filed::Text(_) => {}
+        }
+        room
+    }
+
+    fn column_mut(&mut self, path: PathId) -> &mut FreshColumn {
+        if self.columns.len() <= path {
+            self.columns.resize_with(path + 1, || None);
+        }
+        #[expect(clippy::indexing_slicing, reason = "the columns were just made to reach this far")]
+        self.columns[path].get_or_insert_default()
+    }
+
+    pub(crate) fn fact(&self, unit: Unit) -> Option<&[u8]> {
+        let position = unit.checked_sub(self.first)? as usize;
+        let start = position.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.facts.get(start..*self.ends.get(position)?)
+    }
+
+    pub(crate) fn source(&self, unit: Unit) -> Option<u64> {
+        self.sources.get(unit.checked_sub(self.first)? as usize).copied()
+    }
+
+    /// The units of a source; they are neighbours, because sources rise.
+    pub(crate) fn units_of(&self, source: u64) -> std::ops::Range<Unit> {
+        let start = self.sources.partition_point(|known| *known < source) as Unit;
+        let end = self.sources.partition_point(|known| *known <= source) as Unit;
+        self.first + start..self.first + end
+    }
+
+    /// Roughly the bytes it holds.
+    pub(crate) fn memory(&self) -> usize {
+        let columns = self.columns.iter().flatten().map(|column| column.memory()).sum::<usize>();
+        columns + self.texts_memory + self.facts.len() + self.len() * 16
+    }
+}
+
+impl Part for Fresh {
+    type Column<'a> = &'a FreshColumn;
+
+    fn column(&self, path: PathId) -> Option<&FreshColumn> {
+        self.columns.get(path)?.as_deref()
+    }
+
+    fn loose(&self) -> &RoaringBitmap {
+        &self.loose
+    }
+}
+
+impl FreshColumn {
+    fn insert(&mut self, unit: Unit, value: Filed<'_>) {
+        self.mark(Set::Present, unit);
+        match value {
+            Filed::Null => self.mark(Set::Nulls, unit),
+            Filed::Bool(true) => self.mark(Set::Trues, unit),
+            Filed::Bool(false) => self.mark(Set::Falses, unit),
+            Filed::Array => self.mark(Set::Arrays, unit),
+            Filed::Object => self.mark(Set::Objects, unit),
+            Filed::Number(key) => self.key(Table::Numbers, key, unit),
+            Filed::Text(text) => self.insert_text(unit, text),
+        }
+    }
+
+    fn insert_text(&mut self, unit: Unit, text: &str) {
+        if text.len() > TEXT_MAX {
+            self.mark(Set::Longs, unit);
+            self.key(Table::Longs, long_key(text), unit);
+            self.longs.push((unit, text.into()));
+        } else if let Some(units) = self.texts.get_mut(text) {
+            units.push(unit);
+        } else {
+            self.texts.insert(text.into(), Growing::One(unit));
+        }
+        match Ordered::of(text) {
+            Some(Ordered::Decimal(key)) => self.key(Table::Decimals, key, unit),
+            Some(Ordered::Moment(key)) => self.key(Table::Moments, key, unit),
+            None => {}
+        }
+    }
+
+    fn mark(&mut self, set: Set, unit: Unit) {
+        if let Some(units) = self.sets.get_mut(set as usize) {
+            units.insert(unit);
+        }
+    }
+
+    fn key(&mut self, table: Table, key: u64, unit: Unit) {
+        if let Some(table) = self.tables.get_mut(table as usize) {
+            table.entry(key).and_modify(|units| units.push(unit)).or_insert(Growing::One(unit));
+        }
+    }
+
+    fn entry(&self, table: Table, key: u64) -> Option<&Growing> {
+        self.tables.get(table as usize)?.get(&key)
+    }
+
+    fn entries(&self, table: Table, first: u64, last: u64) -> impl Iterator<Item = &Growing> {
+        let table = self.tables.get(table as usize).filter(|_| first <= last);
+        table.into_iter().flat_map(move |table| table.range(first..=last)).map(|(_, units)| units)
+    }
+
+    fn memory(&self) -> usize {
+        let growing = |units: &Growing| size_of::<Growing>() + units.memory();
+        let sets = self.sets.iter().map(RoaringBitmap::serialized_size).sum::<usize>();
+        let keyed = self.tables.iter().flat_map(BTreeMap::values).map(|units| 8 + growing(units)).sum::<usize>();
+        let texts = self.texts.values().map(|units| 16 + growing(units)).sum::<usize>();
+        size_of::<Self>() + sets + keyed + texts + self.longs.len() * 24
+    }
+}
+
+impl Column for &FreshColumn {
+    fn set(&self, set: Set) -> Result<Cow<'_, RoaringBitmap>, IndexError> {
+        Ok(self.sets.get(set as usize).map_or_else(Cow::default, Cow::Borrowed))
+    }
+
+    fn set_len(&self, set: Set) -> u64 {
+        self.sets.get(set as usize).map_or(0, RoaringBitmap::len)
+    }
+
+    fn keyed(&self, table: Table, key: u64) -> Result<RoaringBitmap, IndexError> {
+        Ok(self.entry(table, key).map(Growing::to_set).unwrap_or_default())
+    }
+
+    fn keyed_len(&self, table: Table, key: u64) -> u64 {
+        self.entry(table, key).map_or(0, Growing::len)
+    }
+
+    fn between(&self, table: Table, first: u64, last: u64) -> Result<RoaringBitmap, IndexError> {
+        let mut units = Vec::new();
+        let mut set = RoaringBitmap::new();
+        for entry in self.entries(table, first, last) {
+            match entry {
+                Growing::One(unit) => units.push(*unit),
+                Growing::Few(few) => units.extend_from_slice(few),
+                Growing::Many(many) => set |= many,
+            }
+        }
+        units.sort_unstable();
+        set |= RoaringBitmap::from_iter(units);
+        Ok(set)
+    }
+
+    fn between_len(&self, table: Table, first: u64, last: u64) -> u64 {
+        // Counting would cost as much as asking, and this part is small.
+        let entries = self.tables.get(table as usize).map_or(0, BTreeMap::len) as u64;
+        if first > last { 0 } else { entries }
+    }
+
+    fn text(&self, text: &str) -> Result<RoaringBitmap, IndexError> {
+        Ok(self.texts.get(text).map(Growing::to_set).unwrap_or_default())
+    }
+
+    fn text_len(&self, text: &str) -> u64 {
+        self.texts.get(text).map_or(0, Growing::len)
+    }
+
+    fn texts(&self) -> u64 {
+        self.texts.len() as u64
+    }
+
+    fn scan(
+        &self,
+        scan: Scan<'_>,
+        ask: &mut dyn FnMut(&str) -> Verdict,
+    ) -> Result<(RoaringBitmap, RoaringBitmap), IndexError> {
+        let (mut yes, mut unknown) = (RoaringBitmap::new(), RoaringBitmap::new());
+        for (text, units) in self.texts.iter().filter(|(text, _)| text.starts_with(scan.prefix)) {
+            match ask(text) {
+                Verdict::Yes => units.add_to(&mut yes),
+                Verdict::Unknown => units.add_to(&mut unknown),
+                Verdict::No => {}
+            }
+        }
+        Ok((yes, unknown))
+    }
+
+    /// Nothing is covered yet.
+    fn candidates(&self, _: &[Box<[u8]>]) -> Result<Option<RoaringBitmap>, IndexError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,105 @@
+//! What every part of the index can tell, whether it lies in memory or in a file.
+//!
+//! The units of a part are a run of numbers, and those of different parts are disjoint; so a question is asked of each
+//! part by itself and the answers are put side by side.
+
+use crate::error::IndexError;
+use crate::paths::PathId;
+use roaring::RoaringBitmap;
+use std::borrow::Cow;
+
+/// Units by the kind of value that they have at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Set {
+    /// Any value.
+    Present,
+    Nulls,
+    Trues,
+    Falses,
+    Arrays,
+    Objects,
+    /// A text that is not filed whole.
+    Longs,
+}
+
+impl Set {
+    pub(crate) const COUNT: usize = 7;
+}
+
+/// Values at a path that are filed by a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Table {
+    /// Numbers, in their order.
+    Numbers,
+    /// Texts that are decimals, in the order of their nearest doubles.
+    Decimals,
+    /// Texts that are moments, in their order.
+    Moments,
+    /// Texts that are not filed whole, by their hash.
+    Longs,
+}
+
+impl Table {
+    pub(crate) const COUNT: usize = 4;
+    /// The tables whose order means something.
+    pub(crate) const ORDERED: [Self; 3] = [Self::Numbers, Self::Decimals, Self::Moments];
+}
+
+/// What was found out about one text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Yes,
+    No,
+    Unknown,
+}
+
+/// Which texts to ask.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scan<'a> {
+    /// Only those that begin with this.
+    pub(crate) prefix: &'a str,
+    /// Only those that are not found by trigrams.
+    pub(crate) uncovered: bool,
+}
+
+/// The values at one path in one part.
+pub(crate) trait Column {
+    fn set(&self, set: Set) -> Result<Cow<'_, RoaringBitmap>, IndexError>;
+    fn set_len(&self, set: Set) -> u64;
+
+    /// Units with this key.
+    fn keyed(&self, table: Table, key: u64) -> Result<RoaringBitmap, IndexError>;
+    fn keyed_len(&self, table: Table, key: u64) -> u64;
+
+    /// Units with a key from `first` to `last`.
+    fn between(&self, table: Table, first: u64, last: u64) -> Result<RoaringBitmap, IndexError>;
+    /// About how many those are.
+    fn between_len(&self, table: Table, first: u64, last: u64) -> u64;
+
+    /// Units with this text, which is short enough to be filed whole.
+    fn text(&self, text: &str) -> Result<RoaringBitmap, IndexError>;
+    fn text_len(&self, text: &str) -> u64;
+
+    /// How many distinct texts a scan asks.
+    fn texts(&self) -> u64;
+    /// Asks distinct texts one by one: units that have a text with `Yes`, and units that have one with `Unknown`.
+    fn scan(
+        &self,
+        scan: Scan<'_>,
+        ask: &mut dyn FnMut(&str) -> Verdict,
+    ) -> Result<(RoaringBitmap, RoaringBitmap), IndexError>;
+
+    /// Units with a covered text that may contain one of the needles; `None` when trigrams do not help.
+    fn candidates(&self, needles: &[Box<[u8]>]) -> Result<Option<RoaringBitmap>, IndexError>;
+}
+
+/// A run of units and what is filed about them.
+pub(crate) trait Part {
+    type Column<'a>: Column
+    where
+        Self: 'a;
+
+    fn column(&self, path: PathId) -> Option<Self::Column<'_>>;
+    /// Units with values that found no room; anything may be true of them.
+    fn loose(&self) -> &RoaringBitmap;
+}
