@@ -129,16 +129,6 @@ impl ResolutionPolicy {
 }
 
 impl Validity {
-    /// When the window begins.
-    pub fn from(&self) -> Instant {
-        self.from
-    }
-
-    /// When it ends.
-    pub fn to(&self) -> Instant {
-        self.to
-    }
-
     pub(crate) fn read(place: &Place<'_>) -> Result<Self, Refusal> {
         place.closed(&["from", "to"])?;
         let (from, to) = (moment(&place.required("from")?)?, moment(&place.required("to")?)?);

@@ -28,6 +28,12 @@ impl Clock {
         }
     }
 
+    /// The clock that never goes back, for how long something has been known.
+    #[expect(clippy::disallowed_methods, reason = "the node is where time enters")]
+    pub(crate) fn monotonic() -> std::time::Instant {
+        std::time::Instant::now()
+    }
+
     /// Now, to the millisecond.
     pub fn now(&self) -> Instant {
         instant(self.millis())

@@ -2,6 +2,29 @@
 //!
 //! INVARIANT: nothing but `outbound` opens a connection to somebody else.
 
+mod node;
+mod resolve;
+mod explain;
+mod relax;
+mod publish;
+mod import;
+mod announce;
+mod catalog;
+mod collection;
+mod fact;
+mod evidence;
+mod replies;
+mod identity;
 mod outbound;
+mod refusal;
+mod clock;
+mod chance;
 
+pub use announce::LEVELS;
+pub use clock::Clock;
+pub use identity::Identity;
+pub use import::{Imported, Told};
+pub use node::{Config, Node};
 pub use outbound::{DidError, Dids, Door, DoorError, DoorPolicy};
+pub use refusal::{Class, Error, Refusal};
+pub use resolve::{PAGE, REJECTED};

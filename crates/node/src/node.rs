@@ -81,7 +81,7 @@ impl Node {
             replies,
             pages: Pages::default(),
             identity,
-            dids: Dids::new(Door::new(config.door.clone()).map_err(Error::fault)?),
+            dids: Dids::new(Arc::new(Door::new(config.door.clone()).map_err(Error::fault)?)),
             clock: config.clock.clone(),
             over_budget: config.over_budget,
             public_url: config.public_url.clone(),

@@ -12,15 +12,15 @@ mod select;
 mod pages;
 
 pub(crate) use pages::Pages;
-pub(crate) use receive::{Accepted, Received, reused};
-pub(crate) use select::{Entry, Judged, Market, Queue, candidate, evaluator, judge};
+pub(crate) use receive::{Accepted, reused};
+pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
 
 use crate::chance;
 use crate::collection::Collection;
 use crate::node::Node;
 use crate::refusal::Error;
 use crate::replies::{self, Known};
-use aql::{Category, Constraints, Intent, Match, Rejection, Resolution, Responder};
+use aql::{Category, Constraints, Intent, Resolution, Responder};
 use json::{Document, Pointer, json};
 use pages::Walk;
 use std::sync::Arc;
@@ -29,6 +29,9 @@ use std::sync::Arc;
 pub const PAGE: usize = 100;
 /// Rejected candidates that an answer names.
 pub const REJECTED: usize = 20;
+
+/// Candidates of an answer whose places are looked for when somebody asks about one.
+const RANKS_TOLD: usize = 1_000;
 
 /// A page of an answer before it is written.
 struct Page {
@@ -143,6 +146,23 @@ impl Node {
         Ok(page)
     }
 
+    /// The place of a candidate in the answer, when it is among the first thousand.
+    pub(crate) fn rank_of(&self, intent: &Intent, id: &str) -> Result<Option<usize>, Error> {
+        let queue = self.with_market(intent, |market| market.queue(intent, self.over_budget))?;
+        let mut walk = Walk { digest: [0; 16], queue, returned: 0, expires: 0 };
+        while walk.returned < RANKS_TOLD {
+            let page = self.page(intent, &mut walk)?;
+            if let Some(position) = page.matches.iter().position(|judged| judged.candidate.id == id) {
+                return Ok(Some(page.before + position + 1));
+            }
+            if !page.more {
+                break;
+            }
+            walk.returned += page.matches.len();
+        }
+        Ok(None)
+    }
+
     /// Whether a candidate is of the category at all; the index may have been unsure.
     fn is_member(&self, intent: &Intent, judged: &Judged, evaluator: &mut aql::Evaluator) -> Result<bool, Error> {
         let demanding = intent.category == Category::Delegation;
@@ -174,16 +194,10 @@ impl Node {
 
     /// R6: the answer is written once, signed as those bytes and sent as those bytes.
     fn write(&self, intent: &Intent, page: &Page, key: replies::Key, next: Option<&str>) -> Result<Vec<u8>, Error> {
-        let found = |(position, judged): (usize, &Judged)| Match {
-            candidate: &judged.candidate,
-            judgement: judged.judgement.clone(),
-            ranking: aql::rank(intent, judged.candidate.quality(), judged.judgement.cost),
-            rank: page.before + position + 1,
-        };
-        let refused = |judged: &Judged| Rejection { candidate: &judged.candidate, judgement: judged.judgement.clone() };
+        let ranks = page.before + 1..;
         let resolution = Resolution {
-            matches: page.matches.iter().enumerate().map(found).collect(),
-            rejections: page.rejections.iter().map(refused).collect(),
+            matches: page.matches.iter().zip(ranks).map(|(judged, rank)| judged.to_match(intent, rank)).collect(),
+            rejections: page.rejections.iter().map(Judged::to_rejection).collect(),
             left_out: 0,
         };
         let responder = Responder {

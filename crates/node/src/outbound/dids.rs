@@ -31,6 +31,12 @@ pub struct Dids {
     shared: Arc<Shared>,
 }
 
+impl std::fmt::Debug for Dids {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Dids")
+    }
+}
+
 struct Shared {
     door: Arc<Door>,
     memory: Mutex<Memory>,
@@ -200,6 +206,11 @@ impl DidError {
             Self::ResolutionRateLimited => "did_resolution_rate_limited",
             Self::Deactivated => "did_deactivated",
         }
+    }
+
+    /// Whether the DID's host let us down, rather than the DID.
+    pub(crate) fn is_upstream(&self) -> bool {
+        matches!(self, Self::Unresolvable | Self::UpstreamTimeout | Self::TlsVerificationFailed)
     }
 
     /// Whether asking again soon would end alike. What we refused for our own sake says nothing about the DID.

@@ -3,6 +3,7 @@
 //! Size, parse, schema, limits, window, the look for a replay, the quota; then the issuer's keys, then the signature.
 //! Nothing is asked of anybody else before the first seven have passed, and nothing is written before the last.
 
+use crate::clock::Clock;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies;
@@ -34,8 +35,22 @@ impl Node {
         self.receive_document(intent, document, replies::digest(bytes))
     }
 
-    /// The same for an intent inside another message.
-    pub(crate) fn receive_document(
+    fn receive_document(
+        &self,
+        intent: Intent,
+        document: Document,
+        digest: [u8; 16],
+    ) -> Result<Received, Error> {
+        let received = self.receive_for_explanation(intent, document, digest)?;
+        let (intent, now) = (&received.intent, self.clock.millis());
+        if self.replies.is_other(replies::key(&intent.issuer_did, &intent.intent_id, ""), digest, now)? {
+            return Err(reused().into());
+        }
+        Ok(received)
+    }
+
+    /// An intent whose name may have been used: a question about it is not the question itself.
+    pub(crate) fn receive_for_explanation(
         &self,
         intent: Intent,
         document: Document,
@@ -50,17 +65,14 @@ impl Node {
         }
         let signed = Signed::read(&document)?;
         let issuer = signed.issuer("issuer_did")?;
-        if self.replies.is_other(replies::key(&intent.issuer_did, &intent.intent_id, ""), digest, now)? {
-            return Err(reused().into());
-        }
         self.check_quota(&intent.issuer_did)?;
         Ok(Received { intent, document, digest, issuer })
     }
 
     /// The keys of whoever signed.
     pub(crate) async fn keys_of(&self, did: &Did) -> Result<Arc<DidDocument>, Error> {
-        self.dids.resolve(did, self.clock.millis()).await.map_err(|error| {
-            let class = if error.is_theirs() { Class::AuthRequired } else { Class::Upstream };
+        self.dids.resolve(did, Clock::monotonic()).await.map_err(|error| {
+            let class = if error.is_upstream() { Class::Upstream } else { Class::AuthRequired };
             Refusal::new(class, error.code(), error.to_string()).into()
         })
     }

@@ -11,7 +11,7 @@ use crate::collection::{Action, is_publication};
 use crate::evidence::Evidence;
 use crate::fact::Fact;
 use crate::refusal::Error;
-use aql::{Amount, Candidate, Constraints, Evaluator, Fuel, Instant, Intent, Judgement, OverBudget, Signals};
+use aql::{Amount, Candidate, Constraints, Evaluator, Fuel, Instant, Intent, Judgement, Match, OverBudget, Rejection, Signals};
 use index::{Bounds, Index, Unit};
 use roaring::RoaringBitmap;
 use std::cmp::Ordering;
@@ -54,6 +54,17 @@ pub(crate) struct Queue {
 pub(crate) struct Judged {
     pub(crate) candidate: Candidate,
     pub(crate) judgement: Judgement,
+}
+
+impl Judged {
+    pub(crate) fn to_match(&self, intent: &Intent, rank: usize) -> Match<'_> {
+        let ranking = aql::rank(intent, self.candidate.quality(), self.judgement.cost);
+        Match { candidate: &self.candidate, judgement: self.judgement.clone(), ranking, rank }
+    }
+
+    pub(crate) fn to_rejection(&self) -> Rejection<'_> {
+        Rejection { candidate: &self.candidate, judgement: self.judgement.clone() }
+    }
 }
 
 /// What a question is asked of.
@@ -106,6 +117,11 @@ impl Market<'_> {
 
     fn fact(&self, unit: Unit) -> Option<(Fact<'_>, u64)> {
         Some((Fact::read(self.index.fact(unit)?)?, self.index.source(unit)?))
+    }
+
+    /// Which part of its record a candidate is, and what is known of its quality.
+    pub(crate) fn look_at(&self, unit: Unit) -> (u16, Signals) {
+        self.fact(unit).map(|(fact, _)| (fact.part, self.signals(&fact))).unwrap_or_default()
     }
 
     /// What is known about a candidate's quality.

@@ -1,0 +1,105 @@
+//! RFC 0020 §3.7, §5: why one candidate is or is not in the answer to an intent.
+//!
+//! Whoever asked may ask why: the full decision record of any candidate that is held, or the signed statement that it
+//! is not held.
+
+use crate::clock::instant;
+use crate::collection::Collection;
+use crate::fact::Fact;
+use crate::node::Node;
+use crate::refusal::{Class, Error, Refusal};
+use crate::replies;
+use crate::resolve::{Accepted, Judged, evaluator, candidate};
+use aql::{Decision, Intent, Limits};
+use json::{Document, Pointer, Value, Writer, json};
+use std::sync::Arc;
+
+impl Node {
+    /// Explains a candidate, or the question as a whole when none is named.
+    pub async fn explain(self: &Arc<Self>, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        let request = Document::parse(bytes, &json::Limits::INTENT)?;
+        let root = request.root();
+        if let Some((name, _)) = root.members().find(|(name, _)| !["intent", "candidate_id"].contains(name)) {
+            let at = Pointer::root().child(name);
+            let detail = "an explanation is asked for with `intent` and `candidate_id`";
+            return Err(Refusal::new(Class::InvalidInput, "unknown_field", detail).at(at).into());
+        }
+        let at = Pointer::root().child("intent");
+        let missing = || Refusal::new(Class::InvalidInput, "missing_field", "the signed intent belongs here").at(at);
+        let document = root.get("intent").ok_or_else(missing)?.to_document();
+        let intent = Intent::read(document.root(), &Limits::STANDARD)?;
+        let wanted = match root.get("candidate_id") {
+            None => None,
+            Some(id) => Some(id.as_str().map(str::to_owned).ok_or_else(|| {
+                let at = Pointer::root().child("candidate_id");
+                Refusal::new(Class::InvalidInput, "wrong_type", "a candidate is named by a text").at(at)
+            })?),
+        };
+        let digest = replies::digest(&json::canonical(document.root()));
+        let received = self.receive_for_explanation(intent, document, digest)?;
+        let keys = self.issuer_keys(&received).await?;
+        let node = Arc::clone(self);
+        self.work(move || {
+            let accepted = received.verify(&keys)?;
+            let output = match wanted {
+                Some(id) => node.explain_candidate(&accepted, &id)?,
+                None => node.explain_question(&accepted)?,
+            };
+            Ok(node.envelope(&accepted.intent.intent_id, output, node.clock.millis()))
+        })
+        .await
+    }
+
+    /// The decision record of a candidate, or the statement that it is not held.
+    fn explain_candidate(&self, accepted: &Accepted, id: &str) -> Result<Value, Error> {
+        let intent = &accepted.intent;
+        let mut output = json!({
+            "type": "oap.explanation",
+            "intent_id": intent.intent_id,
+            "candidate_id": id,
+            "resolver_did": self.identity.did().as_str(),
+            "held": false,
+        });
+        let Some(judged) = self.find(intent, id)? else { return Ok(output) };
+        let rank = if judged.judgement.is_match(self.over_budget) { self.rank_of(intent, id)? } else { None };
+        let ranking = aql::rank(intent, judged.candidate.quality(), judged.judgement.cost);
+        let decision_id = format!("urn:rialto:decision:{}", crate::chance::name()?);
+        let decision = Decision {
+            decision_id: &decision_id,
+            evaluated_at: instant(self.clock.millis()),
+            intent,
+            candidate: &judged.candidate,
+            judgement: &judged.judgement,
+            ranking: rank.map(|rank| (&ranking, rank)),
+        };
+        let mut writer = Writer::default();
+        decision.write(&mut writer)?;
+        let record = Document::parse(&writer.finish(), &json::Limits::OURS).map_err(Error::fault)?;
+        if let Some(members) = output.as_object_mut() {
+            members.insert("held".into(), json!(true));
+            members.insert("decision_record".into(), record.root().to_value());
+        }
+        Ok(output)
+    }
+
+    /// A candidate of the intent's category by its id, judged.
+    fn find(&self, intent: &Intent, id: &str) -> Result<Option<Judged>, Error> {
+        let Some(collection) = Collection::of(intent.category) else { return Ok(None) };
+        let record = match collection {
+            Collection::Actions => id.rsplit_once('#').map_or(id, |(manifest, _)| manifest),
+            _ => id,
+        };
+        let Some(record) = self.store.record(record)? else { return Ok(None) };
+        let found = self.with_market(intent, |market| {
+            let named = |unit: &index::Unit| {
+                market.index.alive(market.label).contains(*unit)
+                    && market.index.fact(*unit).and_then(Fact::read).is_some_and(|fact| fact.id == id)
+            };
+            Ok(market.index.units_of(record.number).find(named).map(|unit| market.look_at(unit)))
+        })?;
+        let Some((part, signals)) = found else { return Ok(None) };
+        let candidate = candidate(&record.body, part, signals)?;
+        let judgement = aql::judge(intent, &candidate, self.over_budget, &mut evaluator())?;
+        Ok(Some(Judged { candidate, judgement }))
+    }
+}
