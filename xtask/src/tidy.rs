@@ -54,6 +54,8 @@ pub fn findings(root: &Path) -> Result<Vec<Finding>> {
 
     let lock = files.iter().find(|file| file.path == "Cargo.lock").context("`Cargo.lock` is missing")?;
     findings.extend(dependencies::check_packages(&dependencies::locked(&lock.text)?));
+    let built = ["tree", "--workspace", "--target", "all", "--edges", "all", "--prefix", "none", "--format", "{p}"];
+    findings.extend(dependencies::check_built(&capture(&mut cargo(root, &built))?));
     let features = ["tree", "--workspace", "--edges", "features", "--invert", "serde_json"];
     findings.extend(dependencies::check_features(&capture(&mut cargo(root, &features))?));
     Ok(findings)

@@ -3,6 +3,7 @@
 use super::Finding;
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 
 /// Below these a published advisory applies. A name ending in `*` stands for a family.
 const FLOORS: &[(&str, &str, &str)] = &[
@@ -26,7 +27,7 @@ const FLOORS: &[(&str, &str, &str)] = &[
 
 /// What must not be in the build at all, on any platform.
 const ABSENT: &[(&str, &str)] = &[
-    ("ring", "one crypto stack is enough, and it is the RustCrypto one"),
+    ("ring", "RustCrypto checks signatures and aws-lc-rs speaks TLS; a third stack is one too many"),
     ("openssl-sys", "no system library decides what a signature means"),
     ("sonic-rs", "its parser is not the one our limits are measured on"),
     ("ssi", "its did:web resolver speaks plain http to private addresses"),
@@ -57,14 +58,10 @@ pub fn locked(lock: &str) -> Result<Vec<Locked>> {
     Ok(lock.package)
 }
 
-/// Packages below their floor, and packages that must not be there.
+/// Packages below their floor.
 pub fn check_packages(locked: &[Locked]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for Locked { name, version } in locked {
-        for (_, because) in ABSENT.iter().filter(|(absent, _)| absent == name) {
-            let problem = format!("{name} must not be here: {because}; `cargo tree -i {name}` shows who asks");
-            findings.push(Finding::new("Cargo.lock", problem));
-        }
         for (floor_name, floor, because) in FLOORS {
             let meant = match floor_name.strip_suffix('*') {
                 Some(family) => name.starts_with(family),
@@ -75,6 +72,20 @@ pub fn check_packages(locked: &[Locked]) -> Vec<Finding> {
                 findings.push(Finding::new("Cargo.lock", problem));
             }
         }
+    }
+    findings
+}
+
+/// Packages that must not be there, from `cargo tree --target all --edges all --prefix none`.
+///
+/// The lock cannot be asked: it also names what a feature would only configure if somebody else brought it, and rustls
+/// would configure ring.
+pub fn check_built(tree: &str) -> Vec<Finding> {
+    let built: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    let mut findings = Vec::new();
+    for (name, because) in ABSENT.iter().filter(|(name, _)| built.contains(name)) {
+        let problem = format!("{name} must not be here: {because}; `cargo tree -i {name}` shows who asks");
+        findings.push(Finding::new("Cargo.toml", problem));
     }
     findings
 }
@@ -139,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_banned_package_is_found_by_its_whole_name() {
-        assert_eq!(found("[[package]]\nname = \"ring-buffer\"\nversion = \"1.0.0\"\n"), [""; 0]);
-        assert_eq!(found("[[package]]\nname = \"ring\"\nversion = \"0.17.14\"\n").len(), 1);
+        assert_eq!(check_built("ring-buffer v1.0.0\nbytes v1.12.1 (*)\n"), []);
+        assert_eq!(check_built("bytes v1.12.1\nring v0.17.14\nring v0.17.14 (*)\n").len(), 1);
     }
 }

@@ -68,6 +68,12 @@ impl Server {
         Self::listen("127.0.0.1:0", None, answer).await
     }
 
+    /// Listens with a certificate that nobody trusts.
+    pub(super) async fn self_signed(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
+        let (acceptor, _) = certificate("localhost", NOW_VALID);
+        Self::listen("127.0.0.1:0", Some(acceptor), answer).await
+    }
+
     async fn listen(
         at: &str,
         tls: Option<TlsAcceptor>,
@@ -325,8 +331,7 @@ async fn tls_needs_a_certificate_of_the_name_from_somebody_we_trust() {
 
 #[tokio::test]
 async fn a_bad_certificate_on_this_machine_is_not_answered_by_dropping_tls() {
-    let (acceptor, _) = certificate("localhost", NOW_VALID);
-    let server = Server::listen("127.0.0.1:0", Some(acceptor), |_| ok(b"{}")).await;
+    let server = Server::self_signed(|_| ok(b"{}")).await;
     assert_eq!(fetch(&door(test_network()), &server.url("/")).await, Err(FetchError::Certificate));
     assert_eq!((server.connections(), server.requests()), (1, 0));
 }

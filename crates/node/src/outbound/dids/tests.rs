@@ -117,6 +117,13 @@ async fn who_drips_is_an_upstream_timeout() {
 }
 
 #[tokio::test]
+async fn who_proves_its_name_to_nobody_fails_tls_verification() {
+    let server = Server::self_signed(documents("web")).await;
+    assert_eq!(code(&dids(), &did_at(&server, "web", "alice"), start()).await, "tls_verification_failed");
+    assert_eq!(server.requests(), 0);
+}
+
+#[tokio::test]
 async fn a_document_is_kept_five_minutes_and_not_longer() {
     let server = Server::plain(documents("web")).await;
     let (dids, did, now) = (dids(), did_at(&server, "web", "alice"), start());
