@@ -3,9 +3,11 @@
 mod completions;
 mod demo;
 mod explain;
+mod import;
 mod keys;
 mod lint;
 mod resolve;
+mod serve;
 mod sign;
 mod verify;
 
@@ -28,6 +30,8 @@ pub(crate) struct Rialto {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Demo),
+    Serve(serve::Serve),
+    Import(import::Import),
     Resolve(resolve::Resolve),
     Explain(explain::Explain),
     Lint(lint::Lint),
@@ -43,6 +47,8 @@ impl Rialto {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         match self.command {
             Command::Demo(command) => command.run(),
+            Command::Serve(command) => command.run(),
+            Command::Import(command) => command.run(),
             Command::Resolve(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Lint(command) => command.run(),

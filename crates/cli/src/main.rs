@@ -9,6 +9,7 @@ mod candidates;
 mod draft;
 mod explanation;
 mod files;
+mod house;
 mod keys;
 mod question;
 

@@ -16,12 +16,18 @@ pub enum Class {
     PolicyBlock,
     /// There is no such thing.
     NotFound,
+    /// The address does not do that.
+    MethodNotAllowed,
+    /// The message took too long.
+    Timeout,
     /// The name was used for something else.
     Conflict,
     /// It was there once.
     Gone,
     /// The message is longer than allowed.
     TooLarge,
+    /// A form that is not read here.
+    UnsupportedMedia,
     /// It cannot be answered within the bounds on work.
     Unprocessable,
     /// Too many messages.
@@ -36,7 +42,12 @@ impl Class {
     /// The name in the core protocol's table of errors.
     pub fn name(self) -> &'static str {
         match self {
-            Self::InvalidInput | Self::TooLarge | Self::Unprocessable => "invalid_input",
+            Self::InvalidInput
+            | Self::TooLarge
+            | Self::UnsupportedMedia
+            | Self::MethodNotAllowed
+            | Self::Timeout
+            | Self::Unprocessable => "invalid_input",
             Self::AuthRequired => "auth_required",
             Self::PolicyBlock => "policy_block",
             Self::NotFound => "not_found",

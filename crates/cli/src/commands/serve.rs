@@ -1,0 +1,165 @@
+//! `rialto serve`: a node that answers over HTTP until it is told to stop.
+
+use crate::commands::OverBudgetChoice;
+use crate::failure::{Exit, Failure};
+use crate::house::{self, DataFolder};
+use crate::output::{self, DIM, GOOD, STRONG, paint};
+use json::json;
+use node::{Config, DoorPolicy, Node};
+use server::{Listening, Tls};
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tracing_subscriber::EnvFilter;
+
+/// Answer intents over HTTP
+///
+/// Keeps records in the data folder, answers signed intents, and explains its answers. Plain HTTP is served on
+/// loopback only; elsewhere give a certificate.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  rialto serve
+  rialto serve --data /var/lib/rialto --listen 0.0.0.0:443 --public-url https://node.example \\
+      --certificate chain.pem --certificate-key key.pem")]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    data: DataFolder,
+
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420")]
+    listen: SocketAddr,
+
+    /// The address under which others reach the node; an https one gives it the name did:web:…
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+
+    /// The certificate chain for TLS, PEM
+    #[arg(long, value_name = "FILE", requires = "certificate_key")]
+    certificate: Option<PathBuf>,
+
+    /// The key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    certificate_key: Option<PathBuf>,
+
+    /// Messages of one issuer that are answered in a second [default: no bound on loopback, else 10]
+    #[arg(long, value_name = "N")]
+    requests_per_second: Option<NonZeroU32>,
+
+    /// Where candidates go that cost more than the budget
+    #[arg(long, value_enum, default_value = "flag")]
+    over_budget: OverBudgetChoice,
+
+    /// Let the node fetch DID documents from loopback and private addresses; for test networks
+    #[arg(long)]
+    private_networks: bool,
+
+    /// What is logged to standard error: error, warn, info, debug, or a filter such as `server=debug`
+    #[arg(long, value_name = "LEVEL", env = "RIALTO_LOG", default_value = "info")]
+    log: String,
+
+    /// Log lines and the line that tells the address as JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Messages of one issuer in a second, where strangers can ask.
+const STRANGERS_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
+
+impl Serve {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        self.start_logging()?;
+        let config = self.config()?;
+        let tls = match (&self.certificate, &self.certificate_key) {
+            (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).map_err(cannot_serve)?),
+            _ => None,
+        };
+        let node = house::open(&config)?;
+        run(node, self.listen, self.public_url.as_deref(), tls, |url, node| self.tell(url, node))?;
+        Ok(Exit::Fine)
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        let strangers = (!self.listen.ip().is_loopback()).then_some(STRANGERS_PER_SECOND);
+        Ok(Config {
+            data: self.data.path()?,
+            public_url: self.public_url.clone(),
+            requests_per_second: self.requests_per_second.or(strangers),
+            over_budget: self.over_budget.into(),
+            door: DoorPolicy { private_networks: self.private_networks, ..DoorPolicy::default() },
+            ..Config::default()
+        })
+    }
+
+    /// One line when the node is ready, for people or for programs.
+    fn tell(&self, url: &str, node: &Node) -> Result<(), Failure> {
+        let did = node.identity().did().as_str();
+        if self.json {
+            return output::print(&format!("{}\n", json!({"address": url, "did": did})));
+        }
+        let records: u64 = node.counts().unwrap_or_default().iter().map(|(_, count)| count).sum();
+        output::print(&format!(
+            "{} {}\n  {} {did}\n  {} {records} candidates, {url}/docs describes the interface\n",
+            paint(GOOD, "listening on"),
+            paint(STRONG, url),
+            paint(DIM, "as"),
+            paint(DIM, "with"),
+        ))
+    }
+
+    fn start_logging(&self) -> Result<(), Failure> {
+        let filter = EnvFilter::try_new(&self.log).map_err(|error| {
+            Failure::usage(format!("--log `{}` is no level or filter: {error}", self.log)).help("try `info` or `debug`")
+        })?;
+        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+        // A second call is the only way this fails, and there is none.
+        let _ = if self.json { log.json().try_init() } else { log.try_init() };
+        Ok(())
+    }
+}
+
+/// Serves a node until somebody presses Ctrl-C or the system asks it to end.
+pub(crate) fn run(
+    node: Node,
+    listen: SocketAddr,
+    public_url: Option<&str>,
+    tls: Option<Tls>,
+    ready: impl FnOnce(&str, &Node) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::files(format!("no threads to serve with: {error}")))?;
+    let node = Arc::new(node);
+    runtime.block_on(async {
+        let listening = Listening::on(listen, tls).await.map_err(cannot_serve)?;
+        let url = listening.url();
+        let router = server::router(Arc::clone(&node), public_url, listening.is_tls());
+        let stop = stop_signal()?;
+        ready(&url, &node)?;
+        server::serve(listening, router, stop).await;
+        Ok::<_, Failure>(())
+    })?;
+    drop(runtime);
+    match Arc::into_inner(node) {
+        Some(node) => node.close().map_err(|error| Failure::files(error.to_string())),
+        // A request that was cut off still holds it; the log has everything, the next start reads it.
+        None => Ok(()),
+    }
+}
+
+/// Ends when the process is asked to end.
+fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind| signal(kind).map_err(|error| Failure::files(format!("no signals can be heard: {error}")));
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+fn cannot_serve(error: server::ServeError) -> Failure {
+    Failure::files(error.to_string())
+}

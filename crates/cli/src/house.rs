@@ -1,0 +1,55 @@
+//! The data folder of a node, and a node opened on it.
+
+use crate::environment;
+use crate::failure::Failure;
+use crate::output;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use node::{Config, Error, Node};
+use std::path::PathBuf;
+
+/// Where a node keeps everything.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct DataFolder {
+    /// Where the node keeps everything [default: node in $RIALTO_HOME or the user's data directory]
+    #[arg(long, value_name = "DIR", env = "RIALTO_DATA")]
+    data: Option<PathBuf>,
+}
+
+impl DataFolder {
+    /// The folder: as given, else the usual place.
+    pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
+        let usual = || environment::data_directory().map(|directory| directory.join("node"));
+        self.data.clone().or_else(usual).ok_or_else(|| {
+            Failure::files("there is no place for the node's data: no home directory is known")
+                .help("name a folder with --data, or set RIALTO_HOME")
+        })
+    }
+}
+
+/// Opens a node; shows how far it is when the index has to be read anew.
+pub(crate) fn open(config: &Config) -> Result<Node, Failure> {
+    let bar = bar("reading the log", 0);
+    let opened = Node::open(config, &mut |read, of| {
+        bar.set_length(of);
+        bar.set_position(read);
+    });
+    bar.finish_and_clear();
+    opened.map_err(cannot_open)
+}
+
+fn cannot_open(error: Error) -> Failure {
+    let help = "`rialto doctor` looks at the data folder and says what to do";
+    Failure::files(format!("the node cannot start: {error}")).help(help)
+}
+
+/// A bar on standard error that nobody sees where there is no terminal.
+pub(crate) fn bar(what: &'static str, length: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(5));
+    let width = output::width().saturating_sub(60).clamp(10, 40);
+    let template = format!("{{msg}} {{bar:{width}}} {{percent:>3}} %  {{per_sec}}, {{eta}} left");
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        bar.set_style(style.progress_chars("━╸ "));
+    }
+    bar.set_message(what);
+    bar
+}

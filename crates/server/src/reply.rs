@@ -1,0 +1,83 @@
+//! What the node says, as HTTP: one place knows which refusal has which status.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use axum::http::{Response, StatusCode};
+use node::{Class, Error, Node, Refusal};
+
+/// The media type of signed documents.
+const OAP_JSON: HeaderValue = HeaderValue::from_static("application/oap+json; charset=utf-8");
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+
+/// A signed document.
+pub(crate) fn signed(bytes: Vec<u8>) -> Response<Body> {
+    with_type(StatusCode::OK, OAP_JSON, bytes)
+}
+
+/// A document that needs no signature.
+pub(crate) fn json(value: &json::Value) -> Response<Body> {
+    with_type(StatusCode::OK, JSON, json::canonical_value(value))
+}
+
+/// Anything else.
+pub(crate) fn with_type(status: StatusCode, media_type: HeaderValue, bytes: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(bytes.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+/// The signed envelope of a refusal; a fault is told to the log, and only that it happened to the caller.
+pub(crate) fn refused(node: &Node, request_id: &str, error: &Error) -> Response<Body> {
+    match error {
+        Error::Refusal(refusal) => {
+            let mut response = with_type(status(refusal.class), OAP_JSON, node.refuse(request_id, refusal));
+            if let Some(retry) = refusal.retry_after_ms {
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry.div_ceil(1_000)));
+            }
+            response
+        }
+        Error::Fault(fault) => {
+            tracing::error!(request_id, fault, "a job failed");
+            let detail = "the node failed here, and its operator is told; the same message may be sent again";
+            let refusal = Refusal::new(Class::Unavailable, "internal_error", detail);
+            with_type(StatusCode::INTERNAL_SERVER_ERROR, OAP_JSON, node.refuse(request_id, &refusal))
+        }
+    }
+}
+
+fn status(class: Class) -> StatusCode {
+    match class {
+        Class::InvalidInput => StatusCode::BAD_REQUEST,
+        Class::AuthRequired => StatusCode::UNAUTHORIZED,
+        Class::PolicyBlock => StatusCode::FORBIDDEN,
+        Class::NotFound => StatusCode::NOT_FOUND,
+        Class::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        Class::Timeout => StatusCode::REQUEST_TIMEOUT,
+        Class::Conflict => StatusCode::CONFLICT,
+        Class::Gone => StatusCode::GONE,
+        Class::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Class::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Class::Unprocessable => StatusCode::UNPROCESSABLE_ENTITY,
+        Class::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        Class::Upstream => StatusCode::BAD_GATEWAY,
+        Class::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// A record as it was received.
+pub(crate) fn record(record: store::Record) -> Response<Body> {
+    let hash = store::Hash::of(&record.body);
+    let mut response = with_type(StatusCode::OK, JSON, record.body);
+    let mut told = |name: &'static str, value: String| {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(name, value);
+        }
+    };
+    told("etag", format!("\"sha256:{hash}\""));
+    told("oap-record-kind", record.kind.name().to_owned());
+    told("oap-record-revision", record.revision.to_string());
+    told("oap-record-sequence", record.number.to_string());
+    told("oap-record-publisher", record.publisher);
+    response
+}

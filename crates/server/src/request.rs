@@ -1,0 +1,71 @@
+//! What is looked at before a message is read: its type, its encoding, its size, the time it takes.
+
+use axum::body::Body;
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http_body_util::BodyExt;
+use node::{Class, Error, Refusal};
+use std::time::Duration;
+
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// Characters of a caller's own request id that are taken over.
+const ID_CHARS_MAX: usize = 64;
+
+/// The name of a request: the caller's, when it is a plain word, else one of ours.
+pub(crate) fn id(headers: &HeaderMap) -> String {
+    let given = ["oap-request-id", "x-request-id"].iter().find_map(|name| headers.get(*name)?.to_str().ok());
+    let plain = |id: &&str| {
+        (1..=ID_CHARS_MAX).contains(&id.len())
+            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
+    };
+    given.filter(plain).map(str::to_owned).unwrap_or_else(own_id)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a request id is chance, and this is where requests are named")]
+fn own_id() -> String {
+    let mut bytes = [0; 16];
+    // Without chance two requests share a name in the log; nothing else hangs on it.
+    let _ = getrandom::fill(&mut bytes);
+    trust::encoding::encode(&bytes)
+}
+
+/// The body of a message, within its limit.
+pub(crate) async fn body(headers: &HeaderMap, body: Body, limits: &json::Limits) -> Result<Vec<u8>, Error> {
+    check_type(headers)?;
+    let max = u64::from(limits.bytes);
+    let too_large = |got: u64| {
+        let detail = format!("a message to this address has at most {max} bytes");
+        Refusal::new(Class::TooLarge, "json_too_large", detail).limited(&format!("{}.bytes", limits.subject), max, got)
+    };
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if let Some(announced) = announced.filter(|announced| *announced > max) {
+        return Err(too_large(announced).into());
+    }
+    let limit = limits.bytes as usize;
+    let collected = tokio::time::timeout(BODY_TIME, http_body_util::Limited::new(body, limit).collect()).await;
+    let slow = "the message did not arrive in ten seconds; send it again";
+    let collected = collected.map_err(|_| Refusal::new(Class::Timeout, "request_timeout", slow))?;
+    match collected {
+        Ok(collected) => Ok(collected.to_bytes().to_vec()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large(max + 1).into()),
+        Err(_) => Err(Refusal::new(Class::InvalidInput, "body_incomplete", "the message broke off; send it again").into()),
+    }
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    if headers.contains_key(CONTENT_ENCODING) {
+        let detail = "messages are read as they are; send them without a content encoding";
+        return Err(Refusal::new(Class::UnsupportedMedia, "content_encoding_not_supported", detail));
+    }
+    let given = headers.get(CONTENT_TYPE).and_then(|given| given.to_str().ok()).unwrap_or_default();
+    let mut parts = given.split(';').map(str::trim);
+    let named = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let utf8 = parts.all(|part| !part.to_ascii_lowercase().starts_with("charset") || part.to_ascii_lowercase().contains("utf-8"));
+    if ["application/json", "application/oap+json"].contains(&named.as_str()) && utf8 {
+        return Ok(());
+    }
+    let detail = "send `Content-Type: application/json` or `application/oap+json`, in UTF-8";
+    Err(Refusal::new(Class::UnsupportedMedia, "content_type_not_supported", detail))
+}
