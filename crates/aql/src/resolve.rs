@@ -4,7 +4,7 @@
 //! the projection.
 
 mod judge;
-mod rank;
+pub(crate) mod rank;
 
 pub use judge::{Judgement, Outcome};
 pub use rank::{Contribution, RANKING_ID, RANKING_VERSION, Ranking};
@@ -105,7 +105,7 @@ pub fn judge(
 }
 
 /// How many candidates the resolution policy and the allocation leave room for.
-fn room(intent: &Intent) -> usize {
+pub(crate) fn room(intent: &Intent) -> usize {
     let by_policy = match intent.resolution_policy {
         ResolutionPolicy::SingleBest => 1,
         ResolutionPolicy::RankedSet | ResolutionPolicy::FullSet => usize::MAX,
