@@ -10,6 +10,7 @@ mod draft;
 mod explanation;
 mod files;
 mod keys;
+mod performance;
 mod question;
 
 mod advice;

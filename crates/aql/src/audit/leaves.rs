@@ -3,9 +3,9 @@
 //! Of a returned candidate every leaf that its payload settles is computed again. Of a rejected one nothing is shown
 //! but the record, which must at least agree with itself.
 
+use super::Auditor;
 use super::payload::{Payload, may_show};
 use super::rule::Rule;
-use super::Auditor;
 use crate::constraint::Leaf;
 use crate::operator::Operator;
 use crate::read::Place;

@@ -101,12 +101,7 @@ fn awaited_names(path: &Path, states: u64) -> impl Iterator<Item = &str> {
 
 impl<'a> Payload<'a> {
     /// Holds a payload against the projection and remembers what each place means.
-    pub(super) fn read(
-        document: &'a Document,
-        projection: &Projection,
-        at: &Pointer,
-        findings: &mut Findings,
-    ) -> Self {
+    pub(super) fn read(document: &'a Document, projection: &Projection, at: &Pointer, findings: &mut Findings) -> Self {
         let root = document.root();
         let mut payload = Self { document, spots: vec![Spot::default(); root.position() + 1] };
         let standing = Standing::at_root(projection);
@@ -217,9 +212,7 @@ impl<'a> Payload<'a> {
 
     /// Whether a leaf reaches this very value where the payload shows it.
     pub(super) fn shows(&self, leaf: &Leaf, value: Node<'_>) -> bool {
-        self.reaches(&leaf.path, |node| {
-            matches!(self.spot(*node).sight, Sight::Shown | Sight::Whole) && *node == value
-        })
+        self.reaches(&leaf.path, |node| matches!(self.spot(*node).sight, Sight::Shown | Sight::Whole) && *node == value)
     }
 
     /// The truth of a leaf, where the payload settles it.

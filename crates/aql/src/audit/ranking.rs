@@ -65,7 +65,8 @@ impl<'a> Auditor<'a> {
         let known = inputs.len() == INPUTS.len()
             && inputs.iter().zip(INPUTS).all(|(input, (name, weight))| input.name == name && input.weight == weight);
         if !known {
-            let detail = format!("these are not the inputs and weights of {RANKING_ID} {RANKING_VERSION}, in its order");
+            let detail =
+                format!("these are not the inputs and weights of {RANKING_ID} {RANKING_VERSION}, in its order");
             self.findings.push(Rule::RankingInputs, place.at.child("inputs"), detail);
             return None;
         }
@@ -116,7 +117,9 @@ impl<'a> Auditor<'a> {
         let expected = match &self.intent.budget {
             None => Some((0.0, "there is no budget that a price could leave a part of")),
             Some(_) if over_budget => Some((0.0, "a candidate over the budget leaves nothing of it")),
-            Some(budget) if budget.ceiling.amount == Amount::ZERO => Some((1.0, "only what is free fits a budget of 0")),
+            Some(budget) if budget.ceiling.amount == Amount::ZERO => {
+                Some((1.0, "only what is free fits a budget of 0"))
+            }
             Some(_) => None,
         };
         if let Some((expected, detail)) = expected

@@ -20,8 +20,13 @@ pub const RANKING_VERSION: &str = "1.0";
 const LATENCY_WORST_MS: f64 = 10_000.0;
 
 /// The inputs of the score and how much each of them counts, in the order in which they are added.
-pub(crate) const INPUTS: [(&str, f64); 5] =
-    [("performance_score", 0.35), ("provider_reputation", 0.25), ("conformance", 0.15), ("latency", 0.1), ("price", 0.15)];
+pub(crate) const INPUTS: [(&str, f64); 5] = [
+    ("performance_score", 0.35),
+    ("provider_reputation", 0.25),
+    ("conformance", 0.15),
+    ("latency", 0.1),
+    ("price", 0.15),
+];
 
 /// A score and where it comes from.
 #[derive(Clone, Debug, PartialEq)]

@@ -74,7 +74,10 @@ fn whatever_the_engine_answers_has_no_violation() {
         open += audit.checked.leaves_open;
         scores += audit.checked.scores;
     }
-    assert!(answers > ROUNDS / 2 && settled > ROUNDS && open > ROUNDS / 10 && scores > ROUNDS / 4, "{answers} {settled} {open} {scores}");
+    assert!(
+        answers > ROUNDS / 2 && settled > ROUNDS && open > ROUNDS / 10 && scores > ROUNDS / 4,
+        "{answers} {settled} {open} {scores}"
+    );
 }
 
 #[test]
@@ -208,97 +211,237 @@ fn lies() -> Vec<Lie> {
         ("/candidates/0/payload", None, "shape_missing_member", "/candidates/0/payload"),
         ("/candidates/0/payload", put(json!([])), "shape_wrong_type", "/candidates/0/payload"),
         ("/candidates/0/decision_record", None, "shape_missing_member", "/candidates/0/decision_record"),
-        ("/candidates/0/inclusion_proof", put(json!({"root": "r"})), "shape_missing_member",
-            "/candidates/0/inclusion_proof/path"),
+        (
+            "/candidates/0/inclusion_proof",
+            put(json!({"root": "r"})),
+            "shape_missing_member",
+            "/candidates/0/inclusion_proof/path",
+        ),
         ("/candidates/1/candidate_id", put(json!("alpha")), "candidate_repeated", "/candidates/1/candidate_id"),
         ("/rejected/0/candidate_id", put(json!("beta")), "candidate_repeated", "/rejected/0/candidate_id"),
         ("/candidates/0/rank", put(json!(2)), "rank_out_of_place", "/candidates/0/rank"),
         ("/candidates/0/rank", put(json!(0)), "shape_invalid_value", "/candidates/0/rank"),
         ("/candidates/0/rank", put(json!(2)), "ranking_differs", "/candidates/0/decision_record/ranking_function/rank"),
-        ("/candidates/0/score", put(json!(0.9)), "ranking_differs",
-            "/candidates/0/decision_record/ranking_function/score"),
+        (
+            "/candidates/0/score",
+            put(json!(0.9)),
+            "ranking_differs",
+            "/candidates/0/decision_record/ranking_function/score",
+        ),
         ("/candidates/1/score", put(json!(0.99)), "score_out_of_order", "/candidates/1/score"),
         ("/candidates/3/over_budget", None, "over_budget_unflagged", "/candidates/3/over_budget"),
         ("/candidates/0/over_budget", put(json!(true)), "over_budget_misflagged", "/candidates/0/over_budget"),
         ("/candidates/0/over_budget", put(json!(true)), "over_budget_out_of_order", "/candidates/1"),
         ("/candidates/0/payload/secret", put(json!(1)), "payload_beyond_include", "/candidates/0/payload/secret"),
-        ("/candidates/0/payload/rooms/1/key", put(json!("y")), "payload_beyond_include",
-            "/candidates/0/payload/rooms/1/key"),
-        ("/candidates/0/payload/rooms/0", put(json!({"beds": 1})), "payload_beyond_include",
-            "/candidates/0/payload/rooms/0"),
-        ("/candidates/0/payload/rooms/2", put(json!(null)), "payload_beyond_include",
-            "/candidates/0/payload/rooms/2"),
-        ("/candidates/0/payload/owner/phone", put(json!("p")), "payload_excluded",
-            "/candidates/0/payload/owner/phone"),
+        (
+            "/candidates/0/payload/rooms/1/key",
+            put(json!("y")),
+            "payload_beyond_include",
+            "/candidates/0/payload/rooms/1/key",
+        ),
+        (
+            "/candidates/0/payload/rooms/0",
+            put(json!({"beds": 1})),
+            "payload_beyond_include",
+            "/candidates/0/payload/rooms/0",
+        ),
+        ("/candidates/0/payload/rooms/2", put(json!(null)), "payload_beyond_include", "/candidates/0/payload/rooms/2"),
+        ("/candidates/0/payload/owner/phone", put(json!("p")), "payload_excluded", "/candidates/0/payload/owner/phone"),
         ("/candidates/0/payload/tags/1", put(json!("internal")), "payload_excluded", "/candidates/0/payload/tags/1"),
         ("/candidates/0/payload/name", None, "include_unsupplied", "/candidates/0/payload"),
         ("/candidates/0/payload/owner", None, "include_unsupplied", "/candidates/0/payload"),
-        ("/candidates/0/payload/name", None, "leaf_untrue",
-            "/candidates/0/decision_record/constraint_evaluations/0/passed"),
-        ("/candidates/0/payload/size", put(json!(11)), "leaf_untrue",
-            "/candidates/0/decision_record/constraint_evaluations/3/passed"),
-        ("/candidates/0/payload/name", put(json!("other")), "candidate_value_beyond_projection",
-            "/candidates/0/decision_record/constraint_evaluations/0/candidate_value"),
-        ("/candidates/0/decision_record/note", put(json!(1)), "shape_unknown_member",
-            "/candidates/0/decision_record/note"),
-        ("/candidates/0/decision_record/decision_id", None, "shape_missing_member",
-            "/candidates/0/decision_record/decision_id"),
-        ("/candidates/1/decision_record/decision_id", put(json!("urn:oap:intent-response:audited#candidate-1")),
-            "decision_repeated", "/candidates/1/decision_record/decision_id"),
-        ("/candidates/0/decision_record/evaluated_at", put(json!("2026-01-02T00:00:00Z")), "outside_window",
-            "/candidates/0/decision_record/evaluated_at"),
-        ("/candidates/0/decision_record/outcome", put(json!("fine")), "shape_invalid_value",
-            "/candidates/0/decision_record/outcome"),
-        ("/candidates/0/decision_record/outcome", put(json!("reject")), "rejected_returned",
-            "/candidates/0/decision_record/outcome"),
-        ("/candidates/0/decision_record/outcome", put(json!("below_quality_floor")), "below_floor_returned",
-            "/candidates/0/decision_record/outcome"),
-        ("/candidates/0/decision_record/outcome", put(json!("over_budget")), "over_budget_unflagged",
-            "/candidates/0/over_budget"),
-        ("/rejected/0/decision_record/outcome", put(json!("accept")), "accepted_withheld",
-            "/rejected/0/decision_record/outcome"),
-        ("/rejected/1/decision_record/outcome", put(json!("below_quality_floor")), "outcome_out_of_turn",
-            "/rejected/1/decision_record/outcome"),
-        ("/rejected/2/decision_record/explanation", None, "rejection_unexplained",
-            "/rejected/2/decision_record/outcome"),
-        ("/candidates/0/decision_record/constraint_evaluations", put(json!([])), "evaluations_miscounted",
-            "/candidates/0/decision_record/constraint_evaluations"),
-        ("/candidates/0/decision_record/constraint_evaluations/0/path", put(json!("/nick")), "evaluation_misquoted",
-            "/candidates/0/decision_record/constraint_evaluations/0/path"),
-        ("/candidates/0/decision_record/constraint_evaluations/2/operator", put(json!("gte")), "evaluation_misquoted",
-            "/candidates/0/decision_record/constraint_evaluations/2/operator"),
-        ("/candidates/0/decision_record/constraint_evaluations/2/value", put(json!(60)), "evaluation_misquoted",
-            "/candidates/0/decision_record/constraint_evaluations/2/value"),
-        ("/candidates/0/decision_record/constraint_evaluations/1/passed", put(json!(false)), "leaf_untrue",
-            "/candidates/0/decision_record/constraint_evaluations/1/passed"),
-        ("/candidates/0/decision_record/constraint_evaluations/2/passed", put(json!(true)), "constraints_not_met",
-            "/candidates/0/decision_record/constraint_evaluations"),
-        ("/candidates/0/decision_record/constraint_evaluations/4/passed", put(json!(false)), "leaf_untrue",
-            "/candidates/0/decision_record/constraint_evaluations/4/passed"),
-        ("/candidates/0/decision_record/constraint_evaluations/2/candidate_value", put(json!(20)),
+        (
+            "/candidates/0/payload/name",
+            None,
+            "leaf_untrue",
+            "/candidates/0/decision_record/constraint_evaluations/0/passed",
+        ),
+        (
+            "/candidates/0/payload/size",
+            put(json!(11)),
+            "leaf_untrue",
+            "/candidates/0/decision_record/constraint_evaluations/3/passed",
+        ),
+        (
+            "/candidates/0/payload/name",
+            put(json!("other")),
             "candidate_value_beyond_projection",
-            "/candidates/0/decision_record/constraint_evaluations/2/candidate_value"),
-        ("/rejected/0/decision_record/constraint_evaluations/2/candidate_value", put(json!(20)),
+            "/candidates/0/decision_record/constraint_evaluations/0/candidate_value",
+        ),
+        (
+            "/candidates/0/decision_record/note",
+            put(json!(1)),
+            "shape_unknown_member",
+            "/candidates/0/decision_record/note",
+        ),
+        (
+            "/candidates/0/decision_record/decision_id",
+            None,
+            "shape_missing_member",
+            "/candidates/0/decision_record/decision_id",
+        ),
+        (
+            "/candidates/1/decision_record/decision_id",
+            put(json!("urn:oap:intent-response:audited#candidate-1")),
+            "decision_repeated",
+            "/candidates/1/decision_record/decision_id",
+        ),
+        (
+            "/candidates/0/decision_record/evaluated_at",
+            put(json!("2026-01-02T00:00:00Z")),
+            "outside_window",
+            "/candidates/0/decision_record/evaluated_at",
+        ),
+        (
+            "/candidates/0/decision_record/outcome",
+            put(json!("fine")),
+            "shape_invalid_value",
+            "/candidates/0/decision_record/outcome",
+        ),
+        (
+            "/candidates/0/decision_record/outcome",
+            put(json!("reject")),
+            "rejected_returned",
+            "/candidates/0/decision_record/outcome",
+        ),
+        (
+            "/candidates/0/decision_record/outcome",
+            put(json!("below_quality_floor")),
+            "below_floor_returned",
+            "/candidates/0/decision_record/outcome",
+        ),
+        (
+            "/candidates/0/decision_record/outcome",
+            put(json!("over_budget")),
+            "over_budget_unflagged",
+            "/candidates/0/over_budget",
+        ),
+        (
+            "/rejected/0/decision_record/outcome",
+            put(json!("accept")),
+            "accepted_withheld",
+            "/rejected/0/decision_record/outcome",
+        ),
+        (
+            "/rejected/1/decision_record/outcome",
+            put(json!("below_quality_floor")),
+            "outcome_out_of_turn",
+            "/rejected/1/decision_record/outcome",
+        ),
+        (
+            "/rejected/2/decision_record/explanation",
+            None,
+            "rejection_unexplained",
+            "/rejected/2/decision_record/outcome",
+        ),
+        (
+            "/candidates/0/decision_record/constraint_evaluations",
+            put(json!([])),
+            "evaluations_miscounted",
+            "/candidates/0/decision_record/constraint_evaluations",
+        ),
+        (
+            "/candidates/0/decision_record/constraint_evaluations/0/path",
+            put(json!("/nick")),
+            "evaluation_misquoted",
+            "/candidates/0/decision_record/constraint_evaluations/0/path",
+        ),
+        (
+            "/candidates/0/decision_record/constraint_evaluations/2/operator",
+            put(json!("gte")),
+            "evaluation_misquoted",
+            "/candidates/0/decision_record/constraint_evaluations/2/operator",
+        ),
+        (
+            "/candidates/0/decision_record/constraint_evaluations/2/value",
+            put(json!(60)),
+            "evaluation_misquoted",
+            "/candidates/0/decision_record/constraint_evaluations/2/value",
+        ),
+        (
+            "/candidates/0/decision_record/constraint_evaluations/1/passed",
+            put(json!(false)),
+            "leaf_untrue",
+            "/candidates/0/decision_record/constraint_evaluations/1/passed",
+        ),
+        (
+            "/candidates/0/decision_record/constraint_evaluations/2/passed",
+            put(json!(true)),
+            "constraints_not_met",
+            "/candidates/0/decision_record/constraint_evaluations",
+        ),
+        (
+            "/candidates/0/decision_record/constraint_evaluations/4/passed",
+            put(json!(false)),
+            "leaf_untrue",
+            "/candidates/0/decision_record/constraint_evaluations/4/passed",
+        ),
+        (
+            "/candidates/0/decision_record/constraint_evaluations/2/candidate_value",
+            put(json!(20)),
             "candidate_value_beyond_projection",
-            "/rejected/0/decision_record/constraint_evaluations/2/candidate_value"),
-        ("/rejected/0/decision_record/constraint_evaluations/3/candidate_value", put(json!(99)),
-            "candidate_value_contradicts", "/rejected/0/decision_record/constraint_evaluations/3/candidate_value"),
-        ("/candidates/0/decision_record/ranking_function/inputs/0/weight", put(json!(0.5)), "ranking_inputs",
-            "/candidates/0/decision_record/ranking_function/inputs"),
-        ("/candidates/0/decision_record/ranking_function/inputs/0/name", put(json!("charm")), "ranking_inputs",
-            "/candidates/0/decision_record/ranking_function/inputs"),
-        ("/candidates/0/decision_record/ranking_function/inputs/0/value", put(json!(1.5)), "ranking_value",
-            "/candidates/0/decision_record/ranking_function/inputs/0/value"),
-        ("/candidates/0/decision_record/ranking_function/inputs/0/value", put(json!(0.4)), "below_floor_returned",
-            "/candidates/0/decision_record/ranking_function/inputs/0/value"),
-        ("/candidates/3/decision_record/ranking_function/inputs/4/value", put(json!(0.2)), "ranking_value",
-            "/candidates/3/decision_record/ranking_function/inputs/4/value"),
-        ("/candidates/0/decision_record/ranking_function/inputs/4/contribution", put(json!(0.3)),
-            "ranking_contribution", "/candidates/0/decision_record/ranking_function/inputs/4/contribution"),
-        ("/candidates/0/decision_record/ranking_function/score", put(json!(0.7)), "ranking_sum",
-            "/candidates/0/decision_record/ranking_function/score"),
-        ("/candidates/0/decision_record/ranking_function/seed", put(json!(1)), "shape_unknown_member",
-            "/candidates/0/decision_record/ranking_function/seed"),
+            "/candidates/0/decision_record/constraint_evaluations/2/candidate_value",
+        ),
+        (
+            "/rejected/0/decision_record/constraint_evaluations/2/candidate_value",
+            put(json!(20)),
+            "candidate_value_beyond_projection",
+            "/rejected/0/decision_record/constraint_evaluations/2/candidate_value",
+        ),
+        (
+            "/rejected/0/decision_record/constraint_evaluations/3/candidate_value",
+            put(json!(99)),
+            "candidate_value_contradicts",
+            "/rejected/0/decision_record/constraint_evaluations/3/candidate_value",
+        ),
+        (
+            "/candidates/0/decision_record/ranking_function/inputs/0/weight",
+            put(json!(0.5)),
+            "ranking_inputs",
+            "/candidates/0/decision_record/ranking_function/inputs",
+        ),
+        (
+            "/candidates/0/decision_record/ranking_function/inputs/0/name",
+            put(json!("charm")),
+            "ranking_inputs",
+            "/candidates/0/decision_record/ranking_function/inputs",
+        ),
+        (
+            "/candidates/0/decision_record/ranking_function/inputs/0/value",
+            put(json!(1.5)),
+            "ranking_value",
+            "/candidates/0/decision_record/ranking_function/inputs/0/value",
+        ),
+        (
+            "/candidates/0/decision_record/ranking_function/inputs/0/value",
+            put(json!(0.4)),
+            "below_floor_returned",
+            "/candidates/0/decision_record/ranking_function/inputs/0/value",
+        ),
+        (
+            "/candidates/3/decision_record/ranking_function/inputs/4/value",
+            put(json!(0.2)),
+            "ranking_value",
+            "/candidates/3/decision_record/ranking_function/inputs/4/value",
+        ),
+        (
+            "/candidates/0/decision_record/ranking_function/inputs/4/contribution",
+            put(json!(0.3)),
+            "ranking_contribution",
+            "/candidates/0/decision_record/ranking_function/inputs/4/contribution",
+        ),
+        (
+            "/candidates/0/decision_record/ranking_function/score",
+            put(json!(0.7)),
+            "ranking_sum",
+            "/candidates/0/decision_record/ranking_function/score",
+        ),
+        (
+            "/candidates/0/decision_record/ranking_function/seed",
+            put(json!(1)),
+            "shape_unknown_member",
+            "/candidates/0/decision_record/ranking_function/seed",
+        ),
     ]
 }
 
@@ -358,9 +501,13 @@ fn a_lie_that_takes_several_places_is_found_too() {
     let swapped = with(&|answer| answer["candidates"].as_array_mut().unwrap().swap(0, 1));
     finds(&swapped, "rank_out_of_place", "/candidates/0/rank");
     finds(&swapped, "score_out_of_order", "/candidates/1/score");
-    let unsaid = with(&|answer| drop(answer["candidates"][0]["decision_record"]["constraint_evaluations"].as_array_mut().unwrap().pop()));
+    let unsaid = with(&|answer| {
+        drop(answer["candidates"][0]["decision_record"]["constraint_evaluations"].as_array_mut().unwrap().pop())
+    });
     finds(&unsaid, "evaluations_miscounted", "/candidates/0/decision_record/constraint_evaluations");
-    let reordered = with(&|answer| answer["candidates"][0]["decision_record"]["constraint_evaluations"].as_array_mut().unwrap().swap(0, 1));
+    let reordered = with(&|answer| {
+        answer["candidates"][0]["decision_record"]["constraint_evaluations"].as_array_mut().unwrap().swap(0, 1)
+    });
     finds(&reordered, "evaluation_misquoted", "/candidates/0/decision_record/constraint_evaluations/0/path");
 }
 
@@ -371,7 +518,8 @@ fn an_outcome_without_ground_and_ties_against_the_rule_are_found() {
         question.as_object_mut().unwrap().remove(name);
     }
     let intent = read(&question).unwrap();
-    let good = answer(&intent, &[offer("a", "1", 0.9, |_| {}), offer("b", "1", 0.9, |_| {})], OverBudget::Flag).unwrap();
+    let good =
+        answer(&intent, &[offer("a", "1", 0.9, |_| {}), offer("b", "1", 0.9, |_| {})], OverBudget::Flag).unwrap();
     conforms(&question, &good, &held(&intent, &good));
     let mut groundless = good.clone();
     groundless["candidates"][1]["decision_record"]["outcome"] = json!("over_budget");
@@ -434,8 +582,7 @@ fn a_ranking_function_that_nobody_knows_is_only_compared_with_its_candidate() {
     for (place, candidate) in answer["candidates"].as_array_mut().unwrap().iter_mut().enumerate() {
         let score = json!(9 - place);
         candidate["score"] = score.clone();
-        candidate["decision_record"]["ranking_function"] =
-            json!({"function_id": "other.rank", "function_version": "7", "inputs": [], "score": score, "rank": place + 1});
+        candidate["decision_record"]["ranking_function"] = json!({"function_id": "other.rank", "function_version": "7", "inputs": [], "score": score, "rank": place + 1});
     }
     let audit = held(&intent, &answer);
     conforms(&question, &answer, &audit);
@@ -554,7 +701,9 @@ fn each_rule_is_broken_by_some_test() {
 #[test]
 fn rubbish_is_no_answer_and_no_harm() {
     let intent = read(&question()).unwrap();
-    for rubbish in [json!(null), json!([]), json!("x"), json!({}), json!({"candidates": [null, [], {}], "rejected": [3]})] {
+    for rubbish in
+        [json!(null), json!([]), json!("x"), json!({}), json!({"candidates": [null, [], {}], "rejected": [3]})]
+    {
         assert!(!held(&intent, &rubbish).conforms(), "{rubbish}");
     }
     let many: Vec<Value> = (0..1_500).map(|_| json!(1)).collect();
