@@ -11,7 +11,7 @@
 //! | §3.4 budget | `budget` |
 //! | §3.5 quality floor | `quality` |
 //! | §3.6 categories | `category` |
-//! | §3.7 wire format | `decision`, `response` |
+//! | §3.7 wire format | `decision`, `response`, `audit` |
 //! | A.2, A.3 | `candidate`, `resolve` |
 //! | A.7 | `limits` |
 //! | B.1 | `payment` |
@@ -35,11 +35,13 @@ mod candidate;
 mod resolve;
 mod decision;
 mod response;
+mod audit;
 mod lint;
 mod limits;
 mod read;
 mod refusal;
 
+pub use audit::{Audit, Checked, Rule, Violation, audit};
 pub use budget::{AMOUNT_DIGITS_MAX, Allocation, Amount, Budget, Fraction, Money};
 pub use candidate::{Candidate, own_id};
 pub use category::{Category, Costs};

@@ -176,7 +176,7 @@ impl Literal {
         }
     }
 
-    fn equals(&self, node: Node<'_>) -> bool {
+    pub(crate) fn equals(&self, node: Node<'_>) -> bool {
         match self {
             Self::Text(_, text) => node.is_text(text),
             Self::Number(number) => node.as_f64() == Some(*number),

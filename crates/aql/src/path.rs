@@ -36,6 +36,17 @@ pub enum Segment {
     Descend,
 }
 
+/// A step down from a value, as a set of states takes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Child<'a> {
+    /// A member of an object.
+    Member(&'a str),
+    /// An element of an array.
+    Element(usize),
+    /// A child of either that no segment names.
+    Unnamed,
+}
+
 impl Path {
     /// Reads a path as written in a constraint or a projection.
     pub fn read(text: &str, at: &Pointer, limits: &Limits) -> Result<Self, Refusal> {
@@ -119,6 +130,41 @@ impl Path {
             }
         }
         states
+    }
+
+    /// The states in which the path stands at the root of a document.
+    pub(crate) fn start(&self) -> u64 {
+        self.rest(1)
+    }
+
+    /// Whether a value in these states is reached.
+    pub(crate) fn arrives(&self, states: u64) -> bool {
+        states >> self.segments.len() & 1 == 1
+    }
+
+    /// The states one step further down.
+    pub(crate) fn enter(&self, states: u64, child: Child<'_>) -> u64 {
+        let mut entered = 0;
+        for (position, segment) in self.awaited(states) {
+            match segment {
+                Segment::Each => entered |= 1 << (position + 1),
+                Segment::Descend => entered |= 1 << position,
+                Segment::Name { key, index } => {
+                    let named = match child {
+                        Child::Member(name) => key.name() == name,
+                        Child::Element(place) => *index == Some(place),
+                        Child::Unnamed => false,
+                    };
+                    entered |= u64::from(named) << (position + 1);
+                }
+            }
+        }
+        self.rest(entered)
+    }
+
+    /// The segments that come next in these states, with their numbers.
+    pub(crate) fn awaited(&self, states: u64) -> impl Iterator<Item = (usize, &Segment)> {
+        self.segments.iter().enumerate().filter(move |(position, _)| states >> position & 1 == 1)
     }
 
     /// Visits `node` once with every state in which the path can be there.

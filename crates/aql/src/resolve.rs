@@ -4,7 +4,7 @@
 //! the projection.
 
 mod judge;
-mod rank;
+pub(crate) mod rank;
 
 pub use judge::{Judgement, Outcome, judge};
 pub use rank::{Contribution, RANKING_ID, RANKING_VERSION, Ranking, rank};

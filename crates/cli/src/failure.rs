@@ -13,8 +13,8 @@ use std::process::ExitCode;
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done; also when an answer is empty
-  1  the answer is no: a document is refused or not verified, lint found a
-     mistake, there is no such candidate
+  1  the answer is no: a document is refused or not verified, an answer breaks
+     a rule, lint found a mistake, there is no such candidate
   2  the command line is wrong
   3  a file or a key cannot be read or written";
 

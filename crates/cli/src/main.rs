@@ -11,6 +11,7 @@ mod explanation;
 mod files;
 mod house;
 mod keys;
+mod performance;
 mod question;
 
 mod advice;

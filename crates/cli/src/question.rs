@@ -9,7 +9,7 @@ use crate::files::Text;
 use crate::{chance, output};
 use aql::{Instant, Intent, Limits};
 use json::{Document, Node, Pointer};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use trust::{Did, DidDocument, DidError, Method, Signed, SigningKey, Verified};
 
 /// A question that may be answered.
@@ -76,25 +76,30 @@ fn verify<'a>(
 ) -> Result<Verified<&'a Document>, Failure> {
     let signed = Signed::read(document).map_err(|error| text.unproved(&error))?;
     let signer = signed.issuer("issuer_did").map_err(|error| text.unproved(&error))?;
-    let keys = keys_of(&signer, did_document)?;
+    let given: Vec<PathBuf> = did_document.into_iter().map(Path::to_owned).collect();
+    let keys = keys_of(&signer, &given)?;
     signed.verify_with(&keys).map_err(|error| text.unproved(&error))
 }
 
 /// The keys of a signer: in the DID itself, or in the document that was brought along.
-pub(crate) fn keys_of(signer: &Did, did_document: Option<&Path>) -> Result<DidDocument, Failure> {
-    match (signer.method(), did_document) {
+pub(crate) fn keys_of(signer: &Did, did_documents: &[PathBuf]) -> Result<DidDocument, Failure> {
+    match (signer.method(), did_documents) {
         (Method::Key, given) => {
-            if given.is_some() {
-                output::note("a did:key carries its own key; --did-document is not needed");
+            if !given.is_empty() {
+                output::note("a did:key carries its own key; --did-document is not needed for it");
             }
             DidDocument::of_key(signer).map_err(|error| Failure::refused(format!("{signer}: {error}")))
         }
-        (Method::Web | Method::Wba | Method::Other, Some(path)) => {
+        (Method::Web | Method::Wba | Method::Other, []) => Err(unresolved(signer)),
+        (Method::Web | Method::Wba | Method::Other, [path, others @ ..]) => {
             let text = Text::read(path)?;
             let document = text.document(&json::Limits::DOCUMENT)?;
+            let of_another = document.root().get("id").and_then(Node::as_str) != Some(signer.as_str());
+            if of_another && !others.is_empty() {
+                return keys_of(signer, others);
+            }
             DidDocument::read(document.root(), signer).map_err(|error| text.unproved(&error))
         }
-        (Method::Web | Method::Wba | Method::Other, None) => Err(unresolved(signer)),
     }
 }
 

@@ -22,6 +22,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All four with their names on the wire.
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("accept", Self::Accept),
+        ("reject", Self::Reject),
+        ("over_budget", Self::OverBudget),
+        ("below_quality_floor", Self::BelowQualityFloor),
+    ];
+
     /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {

@@ -18,6 +18,15 @@ pub const RANKING_VERSION: &str = "1.0";
 /// Milliseconds from which on latency earns nothing.
 const LATENCY_WORST_MS: f64 = 10_000.0;
 
+/// The inputs of the score and how much each of them counts, in the order in which they are added.
+pub(crate) const INPUTS: [(&str, f64); 5] = [
+    ("performance_score", 0.35),
+    ("provider_reputation", 0.25),
+    ("conformance", 0.15),
+    ("latency", 0.1),
+    ("price", 0.15),
+];
+
 /// A score and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
@@ -42,16 +51,25 @@ pub struct Contribution {
 
 /// The score of a candidate with these signals and this cost.
 pub fn rank(intent: &Intent, signals: &Signals, cost: Option<Amount>) -> Ranking {
+    let mut values = quality(signals).into_iter().chain([price(intent, cost)]);
+    let contributions = INPUTS.map(|(name, weight)| contribution(name, values.next().unwrap_or(0.0), weight));
+    Ranking { score: sum(contributions.iter().map(|input| input.contribution)), contributions }
+}
+
+/// What signals bring, in the order of the first four inputs.
+pub(crate) fn quality(signals: &Signals) -> [f64; 4] {
     let latency = |latency: f64| 1.0 - latency.min(LATENCY_WORST_MS) / LATENCY_WORST_MS;
-    let contributions = [
-        contribution("performance_score", signals.performance_score.unwrap_or(0.0), 0.35),
-        contribution("provider_reputation", signals.provider_reputation.unwrap_or(0.0), 0.25),
-        contribution("conformance", signals.conformance_level.as_ref().map_or(0.0, |level| level.part()), 0.15),
-        contribution("latency", signals.latency_p99_ms.map_or(0.0, latency), 0.1),
-        contribution("price", price(intent, cost), 0.15),
-    ];
-    let score = round(contributions.iter().map(|input| input.contribution).sum());
-    Ranking { score, contributions }
+    [
+        signals.performance_score.unwrap_or(0.0),
+        signals.provider_reputation.unwrap_or(0.0),
+        signals.conformance_level.as_ref().map_or(0.0, |level| level.part()),
+        signals.latency_p99_ms.map_or(0.0, latency),
+    ]
+}
+
+/// The score that contributions add up to.
+pub(crate) fn sum(contributions: impl Iterator<Item = f64>) -> f64 {
+    round(contributions.sum())
 }
 
 fn contribution(name: &'static str, value: f64, weight: f64) -> Contribution {
@@ -70,7 +88,7 @@ fn price(intent: &Intent, cost: Option<Amount>) -> f64 {
 }
 
 /// Six decimals: two machines print the same score.
-fn round(value: f64) -> f64 {
+pub(crate) fn round(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 

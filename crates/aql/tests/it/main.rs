@@ -1,5 +1,7 @@
-//! The language from outside: what an evaluation may cost, patterns that would hang, and hostile intents.
+//! The language from outside: audits of answers, what an evaluation may cost, patterns that would hang, hostile intents.
 
+#[cfg(test)]
+mod audit;
 #[cfg(test)]
 mod batches;
 #[cfg(test)]

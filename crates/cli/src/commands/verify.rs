@@ -1,7 +1,10 @@
-//! `rialto verify`: who signed a document (RFC 0020 A.3 R1).
+//! `rialto verify`: who signed a document (RFC 0020 A.3 R1), and whether an answer keeps to its question.
+
+mod answer;
 
 use crate::failure::{Exit, Failure};
 use crate::files::Text;
+use crate::keys::KeyChoice;
 use crate::output::text::{json_line, shown};
 use crate::output::{self, BAD, DIM, GOOD, WARN, paint};
 use crate::question::{SIGNER_MEMBERS, keys_of};
@@ -16,22 +19,43 @@ use trust::{Did, Digest, Signed};
 ///
 /// The signer stands in the document: `issuer_did` of an intent, `resolver_did` of a response. A did:key is verified
 /// offline; for did:web and did:wba bring the signer's DID document.
+///
+/// With --intent an answer is held against the question that it answers, offline: its shape, its order, the fields it
+/// shows, its scores, and every leaf that the shown fields settle.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
   rialto verify question.json
-  rialto verify answer.json --json")]
+  rialto verify answer.json --json
+  rialto verify answer.json --intent question.json --record evidence.json
+
+With --intent it exits with 1 when the answer breaks a rule.")]
 pub(crate) struct Verify {
     /// The signed document; `-` for standard input
     file: PathBuf,
 
-    /// The DID document of the signer, when its DID is no did:key
+    /// The intent that the document answers: hold the answer against it
     #[arg(long, value_name = "FILE")]
-    did_document: Option<PathBuf>,
+    intent: Option<PathBuf>,
+
+    /// With --intent: how many candidates stand on the pages before this one
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "intent")]
+    earlier: usize,
+
+    /// With --intent: write down what was found, signed by the local key
+    #[arg(long, value_name = "FILE", requires = "intent")]
+    record: Option<PathBuf>,
+
+    /// The DID document of a signer whose DID is no did:key; may be given twice with --intent
+    #[arg(long, value_name = "FILE")]
+    did_document: Vec<PathBuf>,
 
     /// Who should have signed, for a document that does not say
-    #[arg(long, value_name = "DID")]
+    #[arg(long, value_name = "DID", conflicts_with = "intent")]
     signer: Option<String>,
+
+    #[command(flatten)]
+    key: KeyChoice,
 
     /// Print JSON
     #[arg(long)]
@@ -84,12 +108,12 @@ impl State {
 
 impl Verify {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let text = Text::read(&self.file)?;
-        match self.prove(&text, clock::now()) {
-            Ok(proof) => {
-                output::print(&if self.json { proof.as_json() } else { proof.described(&text.name) })?;
-                Ok(Exit::Fine)
-            }
+        let verified = match &self.intent {
+            Some(intent) => answer::verify(&self, intent),
+            None => self.signature(),
+        };
+        match verified {
+            Ok(exit) => Ok(exit),
             Err(failure) => match failure.to_value().filter(|_| self.json) {
                 Some(error) => {
                     let value = json!({"error": error, "verified": false});
@@ -101,25 +125,18 @@ impl Verify {
         }
     }
 
-    fn prove(&self, text: &Text, now: Instant) -> Result<Proof, Failure> {
+    fn signature(&self) -> Result<Exit, Failure> {
+        let text = Text::read(&self.file)?;
         let document = text.document(&json::Limits::OURS)?;
         let signed = Signed::read(&document).map_err(|error| text.unproved(&error))?;
-        let signer = self.signer(text, &document, &signed)?;
-        let (algorithm, kid) = (signed.alg().name(), signed.kid().map(str::to_owned));
-        let keys = keys_of(&signer, self.did_document.as_deref())?;
-        signed.verify_with(&keys).map_err(|error| text.unproved(&error))?;
-        let is_intent = draft::is_intent(document.root());
-        let digest = Digest::of(&json::canonical_without(document.root(), "signature"));
-        let window = is_intent.then(|| window(text, now));
-        let is_response = document.root().get("candidates").is_some();
-        let kind = if is_intent {
-            "intent"
-        } else if is_response {
-            "response"
+        let signer = self.signer(&text, &document, &signed)?;
+        let proof = Proof::of(&text, &document, signer, &self.did_document)?;
+        output::print(&if self.json {
+            json_line(&json::canonical_value(&proof.to_value()))
         } else {
-            "object"
-        };
-        Ok(Proof { kind, signer, kid, algorithm, digest, window })
+            proof.described(&text.name)
+        })?;
+        Ok(Exit::Fine)
     }
 
     /// Who should have signed: as asked, else as the document says.
@@ -165,6 +182,26 @@ fn window(text: &Text, now: Instant) -> Window {
 }
 
 impl Proof {
+    /// Checks the signature of a document against the keys of its signer.
+    fn of(text: &Text, document: &Document, signer: Did, did_documents: &[PathBuf]) -> Result<Self, Failure> {
+        let signed = Signed::read(document).map_err(|error| text.unproved(&error))?;
+        let (algorithm, kid) = (signed.alg().name(), signed.kid().map(str::to_owned));
+        let keys = keys_of(&signer, did_documents)?;
+        signed.verify_with(&keys).map_err(|error| text.unproved(&error))?;
+        let is_intent = draft::is_intent(document.root());
+        let digest = Digest::of(&json::canonical_without(document.root(), "signature"));
+        let window = is_intent.then(|| window(text, clock::now()));
+        let is_response = document.root().get("candidates").is_some();
+        let kind = if is_intent {
+            "intent"
+        } else if is_response {
+            "response"
+        } else {
+            "object"
+        };
+        Ok(Self { kind, signer, kid, algorithm, digest, window })
+    }
+
     fn described(&self, name: &str) -> String {
         let mut text = format!("{} {}\n", paint(GOOD, "verified"), shown(name));
         let mut row = |name: &str, value: &str| {
@@ -183,9 +220,9 @@ impl Proof {
         text
     }
 
-    fn as_json(&self) -> String {
+    fn to_value(&self) -> Value {
         let window = self.window.as_ref().map(|window| json!({"detail": window.words, "state": window.state.name()}));
-        let value: Value = json!({
+        json!({
             "alg": self.algorithm,
             "digest": self.digest.to_string(),
             "kid": self.kid,
@@ -193,7 +230,6 @@ impl Proof {
             "signer": self.signer.as_str(),
             "verified": true,
             "window": window,
-        });
-        json_line(&json::canonical_value(&value))
+        })
     }
 }

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod asking;
 #[cfg(test)]
+mod auditing;
+#[cfg(test)]
 mod linting;
 #[cfg(test)]
 mod pages;

@@ -3,7 +3,7 @@
 use crate::run::{Home, intent, market};
 
 /// Replaces keys, ids, digests and times by their names.
-fn steady(page: &str) -> String {
+pub(crate) fn steady(page: &str) -> String {
     let is_part = |character: char| character.is_ascii_alphanumeric() || ":-_.#+".contains(character);
     let mut steady = String::new();
     let mut rest = page;
