@@ -20,7 +20,7 @@ use crate::intent::Intent;
 use crate::limits::{Fuel, Limits};
 use crate::read::{Place, did, is_line};
 use crate::refusal::{Code, Refusal};
-use crate::resolve::{Outcome};
+use crate::resolve::Outcome;
 use json::{Document, Node, Pointer};
 use payload::Payload;
 use ranking::Standing;

@@ -39,7 +39,6 @@ pub(crate) struct Catalog {
 pub(crate) struct Filing {
     pub(crate) source: u64,
     pub(crate) collection: Collection,
-    pub(crate) id: String,
     pub(crate) publisher: String,
     pub(crate) body: Document,
     actions: Vec<(Action, Vec<u8>)>,
@@ -48,10 +47,10 @@ pub(crate) struct Filing {
 
 impl Filing {
     /// Works out what is filed for a record, away from any lock.
-    pub(crate) fn new(source: u64, kind: Kind, id: String, publisher: String, body: Document) -> Self {
+    pub(crate) fn new(source: u64, kind: Kind, id: &str, publisher: String, body: Document) -> Self {
         let collection = Collection::of_kind(kind);
         let record = record_of(&body);
-        let fact = fact::encode(collection, 0, &id, record);
+        let fact = fact::encode(collection, 0, id, record);
         let mut actions = Vec::new();
         if collection == Collection::Manifests {
             let positions = record.get("actions").map_or(0, json::Node::len);
@@ -63,7 +62,7 @@ impl Filing {
                 }
             }
         }
-        Self { source, collection, id, publisher, body, actions, fact }
+        Self { source, collection, publisher, body, actions, fact }
     }
 }
 
@@ -245,7 +244,7 @@ fn step(change: Change, store: &Store) -> Result<Step, Error> {
             let missing = || Error::fault(format!("the record of change {} is missing", change.sequence));
             let record = store.by_number(change.sequence)?.ok_or_else(missing)?;
             let body = parsed(&record.body)?;
-            let filing = Filing::new(record.number, record.kind, record.id, record.publisher, body);
+            let filing = Filing::new(record.number, record.kind, &record.id, record.publisher, body);
             Ok(Step::File(Box::new(filing), change.replaces))
         }
     }

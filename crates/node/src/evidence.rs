@@ -1,6 +1,6 @@
 //! RFC 0020 §3.5: what others say about a candidate's quality.
 //!
-//! A piece of evidence is a record that somebody signed about somebody else. Nobody's word about himself counts. For
+//! A piece of evidence is a record that somebody signed about somebody else, or about one record of theirs. Nobody's word about himself counts. For
 //! each signal the latest word of each issuer counts once: scores are averaged, latency is the worst that was seen,
 //! the conformance level is the one attested last. What is past its date is as if it had not been said.
 
@@ -27,7 +27,8 @@ struct Word {
 impl Evidence {
     /// Takes a record of evidence in; one that says nothing about anybody else is kept by the store alone.
     pub(crate) fn insert(&mut self, source: u64, issuer: &str, record: Node<'_>) {
-        let Some(subject) = record.get("subject_did").and_then(Node::as_str).filter(|subject| *subject != issuer) else {
+        let Some(subject) = record.get("subject_did").and_then(Node::as_str).filter(|subject| *subject != issuer)
+        else {
             return;
         };
         let word = Word {

@@ -9,7 +9,7 @@ use crate::fact::Fact;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies;
-use crate::resolve::{Accepted, Judged, evaluator, candidate};
+use crate::resolve::{Accepted, Judged, candidate, evaluator};
 use aql::{Decision, Intent, Limits};
 use json::{Document, Pointer, Value, Writer, json};
 use std::sync::Arc;

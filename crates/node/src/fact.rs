@@ -117,7 +117,8 @@ impl<'a> Fact<'a> {
         let [flags] = take(bytes)?;
         let id = take_text(bytes)?;
         let subject = Some(take_text(bytes)?).filter(|subject| !subject.is_empty()).unwrap_or(id);
-        let mut signal = |flag: u8| if flags & flag == 0 { Some(None) } else { take(bytes).map(|n| Some(f64::from_le_bytes(n))) };
+        let mut signal =
+            |flag: u8| if flags & flag == 0 { Some(None) } else { take(bytes).map(|n| Some(f64::from_le_bytes(n))) };
         let (latency_p99_ms, cooling_off_minutes) = (signal(HAS_LATENCY)?, signal(HAS_COOLING_OFF)?);
         Some(Self { part, id, subject, latency_p99_ms, cooling_off_minutes, prices: bytes })
     }

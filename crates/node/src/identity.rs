@@ -104,8 +104,7 @@ pub fn key_of(folder: &Path) -> Result<SigningKey, Error> {
                 members.insert("d".to_owned(), json!(encoding::encode(seed.as_ref())));
             }
             let text = Zeroizing::new(format!("{jwk:#}\n"));
-            let mut file =
-                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
             file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
             Ok(key)
         }

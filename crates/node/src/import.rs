@@ -1,6 +1,7 @@
 //! Many records at once, from the operator of the node.
 //!
-//! Lines are read and parsed by one thread, written by the store's, and filed by a third. A line that cannot be kept
+//! A line is a record, a signed publication, or a record with its quality beside it, which becomes the operator's
+//! evidence about that record. Lines are read and parsed by one thread, written by the store's, and filed by a third. A line that cannot be kept
 //! is reported with its number and the reason; the rest goes on.
 
 use crate::catalog::{Filing, SEAL_AT, Step};
@@ -8,7 +9,7 @@ use crate::collection::{is_publication, record_of};
 use crate::node::Node;
 use crate::publish::ID_BYTES_MAX;
 use crate::refusal::Error;
-use json::{Document, Limits, Node as JsonNode, Shapes};
+use json::{Document, Limits, Node as JsonNode, Shapes, json};
 use std::io::BufRead;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use store::{Batch, Committed, Kind, Outcome, Put};
@@ -99,7 +100,7 @@ impl Node {
         told: &SyncSender<News>,
     ) -> Result<(), Error> {
         let (mut shapes, mut batch, mut number) = (Shapes::default(), Vec::new(), 0);
-        let (mut line, mut read) = (Vec::new(), 0);
+        let (mut line, mut read, mut seen) = (Vec::new(), 0, 0);
         loop {
             line.clear();
             let length = lines.read_until(b'\n', &mut line).map_err(Error::fault)?;
@@ -112,18 +113,20 @@ impl Node {
             if text.is_empty() {
                 continue;
             }
+            seen += 1;
             match self.prepare_line(text, number, kind, &mut shapes) {
-                Ok(prepared) => batch.push(prepared),
+                Ok(prepared) => batch.extend(prepared),
                 Err(reason) => drop(told.send(News::Refused(number, reason))),
             }
             if batch.len() >= BATCH {
-                drop(told.send(News::Read { bytes: std::mem::take(&mut read) }));
+                let (bytes, lines) = (std::mem::take(&mut read), std::mem::take(&mut seen));
+                drop(told.send(News::Read { bytes, lines }));
                 if to_store.send(std::mem::take(&mut batch)).is_err() {
                     return Ok(());
                 }
             }
         }
-        drop(told.send(News::Read { bytes: read }));
+        drop(told.send(News::Read { bytes: read, lines: seen }));
         drop(to_store.send(batch));
         Ok(())
     }
@@ -134,12 +137,30 @@ impl Node {
         line: u64,
         kind: Option<Kind>,
         shapes: &mut Shapes,
-    ) -> Result<Prepared, String> {
+    ) -> Result<Vec<Prepared>, String> {
         let document = Document::parse_with(text, &Limits::DOCUMENT, shapes).map_err(|error| error.to_string())?;
         let root = document.root();
         if !root.is_object() {
             return Err("a record is an object".to_owned());
         }
+        if let Some(record) = root.get("record").filter(|record| record.is_object() && !is_publication(root)) {
+            let bare = self.prepare_record(json::canonical(record), line, kind, record.to_document())?;
+            let quality = root.get("quality").map(|quality| self.operators_word(&bare.id, quality));
+            let said =
+                quality.map(|said| self.prepare_record(said.0, line, Some(Kind::Evidence), said.1)).transpose()?;
+            return Ok([Some(bare), said].into_iter().flatten().collect());
+        }
+        Ok(vec![self.prepare_record(text.to_vec(), line, kind, document)?])
+    }
+
+    fn prepare_record(
+        &self,
+        body: Vec<u8>,
+        line: u64,
+        kind: Option<Kind>,
+        document: Document,
+    ) -> Result<Prepared, String> {
+        let root = document.root();
         let (kind, publisher) = if is_publication(root) {
             let named = root.get("kind").and_then(JsonNode::as_str).and_then(Kind::parse);
             let verified = trust::verify_did_key(&document, "publisher_did").map_err(|error| error.to_string())?;
@@ -151,7 +172,20 @@ impl Node {
         let record = record_of(&document);
         let id = aql::own_id(record).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
         let id = id.ok_or("a record has a name of its own: `tool.did`, `offer_id` or `id`, of at most 1,024 bytes")?;
-        Ok(Prepared { line, id, kind, publisher, body: text.to_vec(), document })
+        Ok(Prepared { line, id, kind, publisher, body, document })
+    }
+
+    /// What the operator says about a record's quality, as evidence.
+    fn operators_word(&self, about: &str, quality: JsonNode<'_>) -> (Vec<u8>, Document) {
+        let mut said = quality.to_value();
+        if let Some(members) = said.as_object_mut() {
+            members.insert("id".into(), json!(format!("urn:rialto:evidence:{}", trust::Digest::of(about.as_bytes()))));
+            members.insert("issuer_did".into(), json!(self.identity.did().as_str()));
+            members.insert("subject_did".into(), json!(about));
+        }
+        let bytes = json::canonical_value(&said);
+        let document = Document::of(&said).unwrap_or_else(|_| quality.to_document());
+        (bytes, document)
     }
 
     /// The operator vouches for what a bare record says of its publisher.
@@ -216,7 +250,7 @@ impl Node {
             for (prepared, outcome) in batch.into_iter().zip(committed.outcomes) {
                 if let Outcome::Changed { sequence, replaces, .. } = outcome {
                     let Prepared { kind, id, publisher, document, .. } = prepared;
-                    let filing = Filing::new(sequence, kind, id, publisher, document);
+                    let filing = Filing::new(sequence, kind, &id, publisher, document);
                     steps.push(Step::File(Box::new(filing), replaces));
                     last = Some(sequence);
                 }
@@ -254,7 +288,7 @@ fn guess(record: JsonNode<'_>) -> Option<Kind> {
 
 /// What the threads tell each other's listener.
 enum News {
-    Read { bytes: u64 },
+    Read { bytes: u64, lines: u64 },
     Refused(u64, String),
     Written { kept: u64, unchanged: u64 },
 }
@@ -262,15 +296,16 @@ enum News {
 impl Imported {
     fn add(&mut self, news: &News) {
         match news {
-            News::Read { bytes } => self.bytes += bytes,
+            News::Read { bytes, lines } => {
+                self.bytes += bytes;
+                self.lines += lines;
+            }
             News::Refused(..) => {
                 self.refused += 1;
-                self.lines += 1;
             }
             News::Written { kept, unchanged } => {
                 self.kept += kept;
                 self.unchanged += unchanged;
-                self.lines += kept + unchanged;
             }
         }
     }

@@ -48,7 +48,6 @@ pub struct Node {
     pub(crate) dids: Dids,
     pub(crate) clock: Clock,
     pub(crate) over_budget: OverBudget,
-    pub(crate) public_url: Option<String>,
     /// What the category delegation demands of a manifest.
     pub(crate) delegates: Constraints,
     quota: Option<DefaultKeyedRateLimiter<String>>,
@@ -84,13 +83,17 @@ impl Node {
             dids: Dids::new(Arc::new(Door::new(config.door.clone()).map_err(Error::fault)?)),
             clock: config.clock.clone(),
             over_budget: config.over_budget,
-            public_url: config.public_url.clone(),
             delegates: delegates()?,
             quota: config.requests_per_second.map(|rate| RateLimiter::keyed(Quota::per_second(rate))),
             workers: Semaphore::new(processors * 2),
             keeper: Some(Keeper::start(&catalog)?),
             catalog,
         })
+    }
+
+    /// Throws away what can be made again from the log; the next opening makes it.
+    pub fn discard_index(data: &Path) -> Result<(), Error> {
+        Catalog::discard(data)
     }
 
     /// Writes to disk what can be made again from the log, so that the next start is quick.
@@ -145,8 +148,11 @@ impl Node {
             quota.retain_recent();
         }
         quota.check_key(&issuer.to_owned()).map_err(|_| {
-            let mut refusal =
-                Refusal::new(Class::RateLimited, "too_many_requests", "this issuer sends more than the node answers; wait");
+            let mut refusal = Refusal::new(
+                Class::RateLimited,
+                "too_many_requests",
+                "this issuer sends more than the node answers; wait",
+            );
             refusal.retry_after_ms = Some(1_000);
             refusal.into()
         })

@@ -126,7 +126,9 @@ impl Publication {
             found.and_then(json::Node::as_str)
         };
         let named: Vec<&str> = match kind {
-            Kind::Manifest => [own(&["tool", "did"]), own(&["tool", "publisher", "did"])].into_iter().flatten().collect(),
+            Kind::Manifest => {
+                [own(&["tool", "did"]), own(&["tool", "publisher", "did"])].into_iter().flatten().collect()
+            }
             Kind::Offer => [own(&["provider_did"]), own(&["broker_did"])].into_iter().flatten().collect(),
             Kind::Knowledge => own(&["publisher_did"]).into_iter().collect(),
             Kind::Receipt => {
@@ -137,7 +139,8 @@ impl Publication {
         if named.is_empty() || named.contains(&self.publisher.as_str()) {
             return Ok(());
         }
-        let detail = "the record names somebody else as the one who stands for it; let them sign, or correct the record";
+        let detail =
+            "the record names somebody else as the one who stands for it; let them sign, or correct the record";
         let at = Pointer::root().child("publisher_did");
         Err(Refusal::new(Class::PolicyBlock, "publisher_not_authorized", detail).at(at))
     }
@@ -180,8 +183,10 @@ fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
     if !name.strip_prefix(NAME).is_some_and(|rest| !rest.is_empty() && name.len() <= ID_BYTES_MAX) {
         return Err(invalid("publication_id", "a name such as `urn:rialto:publication:…` belongs here").into());
     }
-    let issued_at = Instant::parse_rfc3339(&text(&document, "issued_at")?)
-        .ok_or_else(|| Refusal { code: "invalid_timestamp", ..invalid("issued_at", "RFC 3339 with an offset, please") })?;
+    let issued_at = Instant::parse_rfc3339(&text(&document, "issued_at")?).ok_or_else(|| Refusal {
+        code: "invalid_timestamp",
+        ..invalid("issued_at", "RFC 3339 with an offset, please")
+    })?;
     let signed = Signed::read(&document)?;
     let publisher = signed.issuer("publisher_did")?;
     let asks = match withdraws {
@@ -210,7 +215,8 @@ fn record_id(document: &Document) -> Result<String, Refusal> {
 
 fn text(document: &Document, name: &str) -> Result<String, Refusal> {
     let member = document.root().get(name).ok_or_else(|| missing(name))?;
-    let wrong = || Refusal::new(Class::InvalidInput, "wrong_type", "a text belongs here").at(Pointer::root().child(name));
+    let wrong =
+        || Refusal::new(Class::InvalidInput, "wrong_type", "a text belongs here").at(Pointer::root().child(name));
     member.as_str().map(str::to_owned).ok_or_else(wrong)
 }
 

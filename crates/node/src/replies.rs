@@ -226,7 +226,8 @@ impl State {
         let begin = last.is_none_or(|(_, bytes)| bytes >= FILE_BYTES);
         let number = last.map_or(0, |(number, _)| number + u32::from(begin));
         if begin {
-            let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path(folder, number))?;
+            let file =
+                OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path(folder, number))?;
             self.files.insert(number, Spool { file, bytes: 0, expires: i64::MIN });
         }
         let Some(spool) = self.files.get_mut(&number) else { return Ok(begin) };
@@ -271,8 +272,12 @@ fn path(folder: &Path, number: u32) -> PathBuf {
 }
 
 fn full() -> Refusal {
-    Refusal::new(Class::Unavailable, "replay_table_full", "the node remembers as many open intents as it can; try later")
-        .limited("replay.names", NAMES_MAX as u64, NAMES_MAX as u64 + 1)
+    Refusal::new(
+        Class::Unavailable,
+        "replay_table_full",
+        "the node remembers as many open intents as it can; try later",
+    )
+    .limited("replay.names", NAMES_MAX as u64, NAMES_MAX as u64 + 1)
 }
 
 fn poisoned() -> Error {

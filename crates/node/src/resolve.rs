@@ -212,11 +212,13 @@ impl Node {
 
     /// One decision record of an answer that was given, with a signature of its own (§5).
     pub fn decision(&self, decision_id: &str) -> Result<Vec<u8>, Error> {
-        let unknown = || crate::refusal::Refusal::new(
-            crate::refusal::Class::NotFound,
-            "decision_not_found",
-            "no answer with this decision is kept; answers are kept until their intents expire",
-        );
+        let unknown = || {
+            crate::refusal::Refusal::new(
+                crate::refusal::Class::NotFound,
+                "decision_not_found",
+                "no answer with this decision is kept; answers are kept until their intents expire",
+            )
+        };
         let (response, _) = decision_id.split_once('#').ok_or_else(unknown)?;
         let key = key_of(response).ok_or_else(unknown)?;
         let answer = self.replies.answer(key)?.ok_or_else(unknown)?;

@@ -42,7 +42,9 @@ pub enum ServeError {
         error: io::Error,
     },
     /// Plain HTTP where others can read along.
-    #[error("plain HTTP is served on loopback only, and {0} is not; give a certificate and its key, or listen on 127.0.0.1")]
+    #[error(
+        "plain HTTP is served on loopback only, and {0} is not; give a certificate and its key, or listen on 127.0.0.1"
+    )]
     PlainHttp(SocketAddr),
     /// The certificate or its key cannot be used.
     #[error("{path}: {reason}")]

@@ -50,7 +50,9 @@ pub(crate) async fn body(headers: &HeaderMap, body: Body, limits: &json::Limits)
     match collected {
         Ok(collected) => Ok(collected.to_bytes().to_vec()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large(max + 1).into()),
-        Err(_) => Err(Refusal::new(Class::InvalidInput, "body_incomplete", "the message broke off; send it again").into()),
+        Err(_) => {
+            Err(Refusal::new(Class::InvalidInput, "body_incomplete", "the message broke off; send it again").into())
+        }
     }
 }
 
@@ -62,7 +64,8 @@ fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let given = headers.get(CONTENT_TYPE).and_then(|given| given.to_str().ok()).unwrap_or_default();
     let mut parts = given.split(';').map(str::trim);
     let named = parts.next().unwrap_or_default().to_ascii_lowercase();
-    let utf8 = parts.all(|part| !part.to_ascii_lowercase().starts_with("charset") || part.to_ascii_lowercase().contains("utf-8"));
+    let utf8 = parts
+        .all(|part| !part.to_ascii_lowercase().starts_with("charset") || part.to_ascii_lowercase().contains("utf-8"));
     if ["application/json", "application/oap+json"].contains(&named.as_str()) && utf8 {
         return Ok(());
     }

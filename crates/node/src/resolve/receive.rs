@@ -35,12 +35,7 @@ impl Node {
         self.receive_document(intent, document, replies::digest(bytes))
     }
 
-    fn receive_document(
-        &self,
-        intent: Intent,
-        document: Document,
-        digest: [u8; 16],
-    ) -> Result<Received, Error> {
+    fn receive_document(&self, intent: Intent, document: Document, digest: [u8; 16]) -> Result<Received, Error> {
         let received = self.receive_for_explanation(intent, document, digest)?;
         let (intent, now) = (&received.intent, self.clock.millis());
         if self.replies.is_other(replies::key(&intent.issuer_did, &intent.intent_id, ""), digest, now)? {

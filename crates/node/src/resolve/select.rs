@@ -11,7 +11,9 @@ use crate::collection::{Action, is_publication};
 use crate::evidence::Evidence;
 use crate::fact::Fact;
 use crate::refusal::Error;
-use aql::{Amount, Candidate, Constraints, Evaluator, Fuel, Instant, Intent, Judgement, Match, OverBudget, Rejection, Signals};
+use aql::{
+    Amount, Candidate, Constraints, Evaluator, Fuel, Instant, Intent, Judgement, Match, OverBudget, Rejection, Signals,
+};
 use index::{Bounds, Index, Unit};
 use roaring::RoaringBitmap;
 use std::cmp::Ordering;
@@ -82,7 +84,8 @@ impl Market<'_> {
     pub(crate) fn queue(&self, intent: &Intent, over_budget: OverBudget) -> Result<Queue, Error> {
         let members = self.members()?;
         let small = members.len() <= SMALL;
-        let possible = if small { members } else { members & self.index.enumerate(&intent.constraints, self.label)?.possible };
+        let possible =
+            if small { members } else { members & self.index.enumerate(&intent.constraints, self.label)?.possible };
         let mut queue = Queue { small, ..Queue::default() };
         queue.entries.reserve(usize::try_from(possible.len()).unwrap_or_default());
         let mut refused = Vec::new();
@@ -126,12 +129,20 @@ impl Market<'_> {
 
     /// What is known about a candidate's quality.
     fn signals(&self, fact: &Fact<'_>) -> Signals {
-        let others = if self.evidence.is_empty() { None } else { self.evidence.about(fact.subject, self.now) };
+        let about = |subject| self.evidence.about(subject, self.now);
+        let others = if self.evidence.is_empty() { None } else { about(fact.id).or_else(|| about(fact.subject)) };
         fact.signals(others.as_ref())
     }
 
     /// Where a candidate would stand, and whether cost and quality let it in.
-    fn entry(&self, intent: &Intent, over_budget: OverBudget, fact: &Fact<'_>, unit: Unit, source: u64) -> (Entry, bool) {
+    fn entry(
+        &self,
+        intent: &Intent,
+        over_budget: OverBudget,
+        fact: &Fact<'_>,
+        unit: Unit,
+        source: u64,
+    ) -> (Entry, bool) {
         let signals = self.signals(fact);
         let ceiling = intent.budget.as_ref().map(|budget| &budget.ceiling);
         let cost = ceiling.and_then(|ceiling| fact.cost(intent.category, &ceiling.currency));
@@ -248,7 +259,11 @@ pub(crate) fn candidate(body: &[u8], part: u16, signals: Signals) -> Result<Cand
     }
     let id = aql::own_id(record).unwrap_or_default();
     let published = is_publication(document.root());
-    Ok(if published { Candidate::published(id, document, signals) } else { Candidate::new(id, document, None, signals) })
+    Ok(if published {
+        Candidate::published(id, document, signals)
+    } else {
+        Candidate::new(id, document, None, signals)
+    })
 }
 
 /// What one intent's answer may cost.
