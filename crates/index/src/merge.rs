@@ -30,7 +30,7 @@ pub(crate) fn merge(
     let mut builder = Builder::new(folder, id, units.clone())?;
     let paths: BTreeSet<u32> = segments.iter().flat_map(|segment| &segment.columns).map(|column| column.path).collect();
     for path in paths {
-        merger.column(path as PathId, builder.column(path, many(path as PathId)))?;
+        merger.column(path, many(path as PathId), &mut builder)?;
     }
     let mut loose = RoaringBitmap::new();
     segments.iter().for_each(|segment| loose |= segment.loose());
@@ -51,14 +51,17 @@ struct Merger<'a> {
 }
 
 impl Merger<'_> {
-    fn column(&self, path: PathId, mut builder: ColumnBuilder<'_>) -> Result<(), IndexError> {
-        let columns: Vec<SealedColumn<'_>> = self.segments.iter().filter_map(|segment| segment.column(path)).collect();
-        for set in Set::ALL {
-            let mut units = Gathered::default();
-            for column in &columns {
-                column.checked(column.stored_set(set).and_then(|stored| units.add_stored(stored, self.living)))?;
-            }
-            builder.set(set, units.into_set())?;
+    fn column(&self, path: u32, many: bool, builder: &mut Builder) -> Result<(), IndexError> {
+        let columns = self.segments.iter().filter_map(|segment| segment.column(path as PathId));
+        let columns: Vec<SealedColumn<'_>> = columns.collect();
+        let present = self.set(&columns, Set::Present)?;
+        if present.is_empty() {
+            return Ok(());
+        }
+        let mut builder = builder.column(path, many);
+        builder.set(Set::Present, present)?;
+        for set in Set::ALL.into_iter().filter(|set| *set != Set::Present) {
+            builder.set(set, self.set(&columns, set)?)?;
         }
         for table in Table::ALL {
             self.table(&columns, table, &mut builder)?;
@@ -66,6 +69,14 @@ impl Merger<'_> {
         self.texts(&columns, &mut builder)?;
         self.trigrams(&columns, &mut builder)?;
         builder.finish()
+    }
+
+    fn set(&self, columns: &[SealedColumn<'_>], set: Set) -> Result<RoaringBitmap, IndexError> {
+        let mut units = Gathered::default();
+        for column in columns {
+            column.checked(column.stored_set(set).and_then(|stored| units.add_stored(stored, self.living)))?;
+        }
+        Ok(units.into_set())
     }
 
     fn table(
