@@ -9,6 +9,7 @@ use crate::posting::Growing;
 use json::Node;
 use roaring::RoaringBitmap;
 use std::borrow::Cow;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 /// Units that were filed since the last part was frozen.
@@ -21,7 +22,8 @@ pub(crate) struct Fresh {
     facts: Vec<u8>,
     /// Where the fact of each unit ends.
     ends: Vec<usize>,
-    texts_memory: usize,
+    /// Roughly the bytes that the columns hold.
+    memory: usize,
 }
 
 /// Units by what they have at one path.
@@ -66,10 +68,7 @@ impl Fresh {
     /// Files a value and everything below it; says whether all of it found room.
     fn file(&mut self, paths: &mut Paths, unit: Unit, node: Node<'_>, path: PathId) -> bool {
         let value = Filed::of(node);
-        if let Filed::Text(text) = value {
-            self.texts_memory += text.len();
-        }
-        self.column_mut(path).insert(unit, value);
+        self.memory += self.column_mut(path).insert(unit, value);
         let mut room = true;
         match value {
             Filed::Object => {
@@ -113,8 +112,7 @@ impl Fresh {
 
     /// Roughly the bytes it holds.
     pub(crate) fn memory(&self) -> usize {
-        let columns = self.columns.iter().flatten().map(|column| column.memory()).sum::<usize>();
-        columns + self.texts_memory + self.facts.len() + self.len() * 16
+        self.memory + self.facts.len() + self.len() * 16 + self.columns.len() * size_of::<FreshColumn>()
     }
 }
 
@@ -130,46 +128,63 @@ impl Part for Fresh {
     }
 }
 
+/// Roughly what one more unit costs in a set or a list, and what a new key or text costs beside itself.
+const UNIT_MEMORY: usize = 4;
+const ENTRY_MEMORY: usize = 64;
+
 impl FreshColumn {
-    fn insert(&mut self, unit: Unit, value: Filed<'_>) {
-        self.mark(Set::Present, unit);
-        match value {
-            Filed::Null => self.mark(Set::Nulls, unit),
-            Filed::Bool(true) => self.mark(Set::Trues, unit),
-            Filed::Bool(false) => self.mark(Set::Falses, unit),
-            Filed::Array => self.mark(Set::Arrays, unit),
-            Filed::Object => self.mark(Set::Objects, unit),
-            Filed::Number(key) => self.key(Table::Numbers, key, unit),
-            Filed::Text(text) => self.insert_text(unit, text),
-        }
+    /// Files a value; tells roughly the bytes that this takes.
+    fn insert(&mut self, unit: Unit, value: Filed<'_>) -> usize {
+        let present = self.mark(Set::Present, unit);
+        present
+            + match value {
+                Filed::Null => self.mark(Set::Nulls, unit),
+                Filed::Bool(true) => self.mark(Set::Trues, unit),
+                Filed::Bool(false) => self.mark(Set::Falses, unit),
+                Filed::Array => self.mark(Set::Arrays, unit),
+                Filed::Object => self.mark(Set::Objects, unit),
+                Filed::Number(key) => self.key(Table::Numbers, key, unit),
+                Filed::Text(text) => self.insert_text(unit, text),
+            }
     }
 
-    fn insert_text(&mut self, unit: Unit, text: &str) {
-        if text.len() > TEXT_MAX {
-            self.mark(Set::Longs, unit);
-            self.key(Table::Longs, long_key(text), unit);
+    fn insert_text(&mut self, unit: Unit, text: &str) -> usize {
+        let filed = if text.len() > TEXT_MAX {
             self.longs.push((unit, text.into()));
+            self.mark(Set::Longs, unit) + self.key(Table::Longs, long_key(text), unit) + text.len() + ENTRY_MEMORY
         } else if let Some(units) = self.texts.get_mut(text) {
             units.push(unit);
+            UNIT_MEMORY
         } else {
             self.texts.insert(text.into(), Growing::One(unit));
-        }
-        match Ordered::of(text) {
-            Some(Ordered::Decimal(key)) => self.key(Table::Decimals, key, unit),
-            Some(Ordered::Moment(key)) => self.key(Table::Moments, key, unit),
-            None => {}
-        }
+            text.len() + ENTRY_MEMORY
+        };
+        filed
+            + match Ordered::of(text) {
+                Some(Ordered::Decimal(key)) => self.key(Table::Decimals, key, unit),
+                Some(Ordered::Moment(key)) => self.key(Table::Moments, key, unit),
+                None => 0,
+            }
     }
 
-    fn mark(&mut self, set: Set, unit: Unit) {
+    fn mark(&mut self, set: Set, unit: Unit) -> usize {
         if let Some(units) = self.sets.get_mut(set as usize) {
             units.insert(unit);
         }
+        UNIT_MEMORY
     }
 
-    fn key(&mut self, table: Table, key: u64, unit: Unit) {
-        if let Some(table) = self.tables.get_mut(table as usize) {
-            table.entry(key).and_modify(|units| units.push(unit)).or_insert(Growing::One(unit));
+    fn key(&mut self, table: Table, key: u64, unit: Unit) -> usize {
+        let Some(table) = self.tables.get_mut(table as usize) else { return 0 };
+        match table.entry(key) {
+            Entry::Occupied(mut known) => {
+                known.get_mut().push(unit);
+                UNIT_MEMORY
+            }
+            Entry::Vacant(new) => {
+                new.insert(Growing::One(unit));
+                ENTRY_MEMORY
+            }
         }
     }
 
@@ -180,14 +195,6 @@ impl FreshColumn {
     fn entries(&self, table: Table, first: u64, last: u64) -> impl Iterator<Item = &Growing> {
         let table = self.tables.get(table as usize).filter(|_| first <= last);
         table.into_iter().flat_map(move |table| table.range(first..=last)).map(|(_, units)| units)
-    }
-
-    fn memory(&self) -> usize {
-        let growing = |units: &Growing| size_of::<Growing>() + units.memory();
-        let sets = self.sets.iter().map(RoaringBitmap::serialized_size).sum::<usize>();
-        let keyed = self.tables.iter().flat_map(BTreeMap::values).map(|units| 8 + growing(units)).sum::<usize>();
-        let texts = self.texts.values().map(|units| 16 + growing(units)).sum::<usize>();
-        size_of::<Self>() + sets + keyed + texts + self.longs.len() * 24
     }
 }
 
@@ -247,7 +254,11 @@ impl Column for &FreshColumn {
         ask: &mut dyn FnMut(&str) -> Verdict,
     ) -> Result<(RoaringBitmap, RoaringBitmap), IndexError> {
         let (mut yes, mut unknown) = (RoaringBitmap::new(), RoaringBitmap::new());
-        for (text, units) in self.texts.iter().filter(|(text, _)| text.starts_with(scan.prefix)) {
+        let prefix = match scan {
+            Scan::Prefix(prefix) => prefix,
+            Scan::Uncovered => "",
+        };
+        for (text, units) in self.texts.iter().filter(|(text, _)| text.starts_with(prefix)) {
             match ask(text) {
                 Verdict::Yes => units.add_to(&mut yes),
                 Verdict::Unknown => units.add_to(&mut unknown),

@@ -169,7 +169,7 @@ impl<C: Column> Place<C> {
     ) -> Result<Answer, IndexError> {
         // The sorted texts are the shorter way to those with a known beginning.
         let candidates = if prefix.is_empty() { self.column.candidates(needles)? } else { None };
-        let scan = Scan { prefix, uncovered: candidates.is_some() };
+        let scan = if candidates.is_some() { Scan::Uncovered } else { Scan::Prefix(prefix) };
         let (certain, mut open) = self.column.scan(scan, passes)?;
         match candidates {
             Some(candidates) => open |= candidates,

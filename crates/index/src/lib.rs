@@ -10,20 +10,29 @@
 //!
 //! INVARIANT: certain ⊆ answer ⊆ possible, for every constraint tree and every set of documents.
 
-mod error;
-mod key;
-mod paths;
-mod posting;
-mod part;
-mod fresh;
-mod answer;
-mod leaf;
-mod plan;
 mod index;
+mod plan;
+mod leaf;
+mod answer;
+mod part;
+mod paths;
+mod key;
+mod fresh;
+mod segment;
+mod merge;
+mod keyed;
+mod texts;
+mod trigram;
+mod posting;
+mod current;
+mod work;
+mod bytes;
+mod error;
 
 pub use answer::Bounds;
 pub use error::{Full, IndexError};
-pub use index::{Index, Made, Merging, Sealing};
+pub use index::Index;
+pub use work::{Made, Merging, Sealing};
 
 /// The number of one filed document; numbers rise and are never used again.
 pub type Unit = u32;

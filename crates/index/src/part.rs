@@ -23,7 +23,9 @@ pub(crate) enum Set {
 }
 
 impl Set {
-    pub(crate) const COUNT: usize = 7;
+    pub(crate) const COUNT: usize = Self::ALL.len();
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Present, Self::Nulls, Self::Trues, Self::Falses, Self::Arrays, Self::Objects, Self::Longs];
 }
 
 /// Values at a path that are filed by a key.
@@ -40,9 +42,8 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    pub(crate) const COUNT: usize = 4;
-    /// The tables whose order means something.
-    pub(crate) const ORDERED: [Self; 3] = [Self::Numbers, Self::Decimals, Self::Moments];
+    pub(crate) const COUNT: usize = Self::ALL.len();
+    pub(crate) const ALL: [Self; 4] = [Self::Numbers, Self::Decimals, Self::Moments, Self::Longs];
 }
 
 /// What was found out about one text.
@@ -55,11 +56,11 @@ pub(crate) enum Verdict {
 
 /// Which texts to ask.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scan<'a> {
-    /// Only those that begin with this.
-    pub(crate) prefix: &'a str,
-    /// Only those that are not found by trigrams.
-    pub(crate) uncovered: bool,
+pub(crate) enum Scan<'a> {
+    /// Those that begin with this; all begin with nothing.
+    Prefix(&'a str),
+    /// Those that are not found by trigrams.
+    Uncovered,
 }
 
 /// The values at one path in one part.

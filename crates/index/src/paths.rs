@@ -3,8 +3,10 @@
 //! Strangers invent paths, so there is a bound. A record with a path beyond it is *loose*: always possible, never
 //! certain.
 
+use crate::bytes::{Put, Reader};
 use aql::{Path, Segment};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A path that some record has.
 pub(crate) type PathId = usize;
@@ -47,6 +49,11 @@ impl Paths {
         self.nodes.get(path).is_some_and(|node| node.many)
     }
 
+    /// For each path whether one record can have many values there.
+    pub(crate) fn many(&self) -> Arc<[bool]> {
+        self.nodes.iter().map(|node| node.many).collect()
+    }
+
     /// The path of a member, made when it is new; `None` when there is no room for it.
     pub(crate) fn member(&mut self, path: PathId, name: &str) -> Option<PathId> {
         let node = self.nodes.get(path)?;
@@ -78,6 +85,45 @@ impl Paths {
         }
         self.nodes.push(PathNode { many, ..PathNode::default() });
         Some(self.nodes.len() - 1)
+    }
+
+    /// Writes the tree: for each path but the root the one above it and its name, in the order of their numbers.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let mut above = vec![(0, None); self.nodes.len()];
+        for (path, node) in self.nodes.iter().enumerate() {
+            let members = node.members.iter().map(|(name, child)| (*child, Some(&**name)));
+            for (child, name) in members.chain(node.element.map(|child| (child, None))) {
+                if let Some(slot) = above.get_mut(child) {
+                    *slot = (path, name);
+                }
+            }
+        }
+        out.put_u32(self.nodes.len() as u32);
+        for (parent, name) in above.iter().skip(1) {
+            out.put_u32(*parent as u32);
+            out.put_varint(name.map_or(0, |name| name.len() as u32 + 1));
+            out.extend_from_slice(name.unwrap_or_default().as_bytes());
+        }
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let mut paths = Self::default();
+        let count = reader.u32()? as usize;
+        while paths.nodes.len() < count {
+            let parent = reader.u32()? as usize;
+            let made = match reader.varint()?.checked_sub(1) {
+                None => paths.element(parent),
+                Some(len) => paths.member(parent, std::str::from_utf8(reader.take(len as usize)?).ok()?),
+            };
+            // A path that was there before would give the later ones other numbers.
+            (made? + 1 == paths.nodes.len()).then_some(())?;
+        }
+        Some(paths)
+    }
+
+    /// Roughly the bytes it holds.
+    pub(crate) fn memory(&self) -> usize {
+        self.nodes.len() * (size_of::<PathNode>() + 48)
     }
 
     /// The paths that a question reaches, each once; exact when some way to it is.
@@ -125,5 +171,24 @@ fn keep(here: Reached, found: &mut Vec<Reached>) {
     match found.iter_mut().find(|known| known.path == here.path) {
         Some(known) => known.exact |= here.exact,
         None => found.push(here),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_reads_as_it_was_written() {
+        let mut paths = Paths::default();
+        let tags = paths.member(Paths::ROOT, "tags").unwrap();
+        let element = paths.element(tags).unwrap();
+        let empty = paths.member(element, "").unwrap();
+        let mut out = Vec::new();
+        paths.write(&mut out);
+        let mut read = Paths::read(&mut Reader::new(&out)).unwrap();
+        assert_eq!((read.member(0, "tags"), read.element(tags), read.member(element, "")), (Some(1), Some(2), Some(3)));
+        assert!(read.is_many(empty) && !read.is_many(tags) && read.nodes.len() == 4);
+        assert!((0..out.len()).all(|len| Paths::read(&mut Reader::new(&out[..len])).is_none()));
     }
 }

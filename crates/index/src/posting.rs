@@ -1,7 +1,10 @@
 //! The units that have one value.
 
 use crate::Unit;
+use crate::bytes::{Put, Reader, position};
+use crate::error::IndexError;
 use roaring::RoaringBitmap;
+use std::ops::Range;
 
 /// Lists beyond this are kept as a set.
 const FEW_MAX: usize = 64;
@@ -57,13 +60,270 @@ impl Growing {
             Self::Many(units) => *set |= units,
         }
     }
+}
 
-    /// Bytes on the heap.
-    pub(crate) fn memory(&self) -> usize {
-        match self {
-            Self::One(_) => 0,
-            Self::Few(units) => units.capacity() * size_of::<Unit>(),
-            Self::Many(units) => units.serialized_size(),
+/// Where the units of a value stand in a file: the unit itself, or a position with this bit.
+const ELSEWHERE: u32 = 1 << 31;
+/// No units.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+/// The bit of a count that says that a set follows, not a list.
+const AS_SET: u32 = 1 << 31;
+/// Shorter lists are not tried as sets.
+const LIST_MIN: usize = 16;
+
+/// Units with one value, on their way into a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gathered {
+    /// Few units, in order.
+    few: Vec<Unit>,
+    /// Many units; when there are some, the few belong to them.
+    many: RoaringBitmap,
+}
+
+impl Gathered {
+    pub(crate) fn clear(&mut self) {
+        self.few.clear();
+        if !self.many.is_empty() {
+            self.many = RoaringBitmap::new();
         }
+    }
+
+    pub(crate) fn add_growing(&mut self, units: &Growing) {
+        match units {
+            Growing::One(unit) => self.few.push(*unit),
+            Growing::Few(units) => self.few.extend_from_slice(units),
+            Growing::Many(units) => self.many |= units,
+        }
+    }
+
+    /// Adds units that lie above those that are in; only the living ones, when that matters.
+    pub(crate) fn add_stored(&mut self, units: Stored<'_>, living: Option<&RoaringBitmap>) -> Option<()> {
+        let lives = |unit: &Unit| living.is_none_or(|living| living.contains(*unit));
+        match units {
+            Stored::One(unit) => self.few.extend(Some(unit).filter(lives)),
+            Stored::List(_) => units.for_each(|unit| self.few.extend(Some(unit).filter(lives))),
+            Stored::Set(_, bytes) => {
+                let set = RoaringBitmap::deserialize_from(bytes).ok()?;
+                self.many |= match living {
+                    Some(living) => set & living,
+                    None => set,
+                };
+            }
+        }
+        Some(())
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.few.len() as u64 + self.many.len()
+    }
+
+    pub(crate) fn into_set(mut self) -> RoaringBitmap {
+        self.many.extend(self.few);
+        self.many
+    }
+
+    /// Writes the units in the smallest form and says where they stand.
+    pub(crate) fn write(&mut self, out: &mut Vec<u8>) -> Result<u32, IndexError> {
+        if self.many.is_empty() {
+            return match self.few.as_slice() {
+                [] => Ok(NOWHERE),
+                [unit] => Ok(*unit),
+                few if few.len() < LIST_MIN => write_list(few, out),
+                few => write_set(few.iter().copied().collect(), out),
+            };
+        }
+        self.many.extend(self.few.drain(..));
+        write_set(std::mem::take(&mut self.many), out)
+    }
+}
+
+fn write_list(units: &[Unit], out: &mut Vec<u8>) -> Result<u32, IndexError> {
+    let at = position(out)?;
+    out.put_u32(units.len() as u32);
+    units.iter().for_each(|unit| out.put_u32(*unit));
+    Ok(at | ELSEWHERE)
+}
+
+pub(crate) fn write_set(mut set: RoaringBitmap, out: &mut Vec<u8>) -> Result<u32, IndexError> {
+    match (set.len(), set.min()) {
+        (0, _) | (_, None) => return Ok(NOWHERE),
+        (1, Some(unit)) => return Ok(unit),
+        _ => {}
+    }
+    set.optimize();
+    let size = set.serialized_size();
+    if size as u64 >= 4 * set.len() {
+        return write_list(&set.iter().collect::<Vec<Unit>>(), out);
+    }
+    let at = position(out)?;
+    out.put_u32(set.len() as u32 | AS_SET);
+    out.put_u32(size as u32);
+    // A vector takes everything.
+    set.serialize_into(&mut *out).map_err(|_| IndexError::TooLarge)?;
+    Ok(at | ELSEWHERE)
+}
+
+/// Units with one value, in a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stored<'a> {
+    One(Unit),
+    List(&'a [u8]),
+    /// How many, and the set as it is written.
+    Set(u32, &'a [u8]),
+}
+
+impl<'a> Stored<'a> {
+    /// Finds the units that a reference means; nothing when it means none.
+    pub(crate) fn at(bytes: &'a [u8], reference: u32) -> Option<Self> {
+        if reference & ELSEWHERE == 0 {
+            return Some(Self::One(reference));
+        }
+        if reference == NOWHERE {
+            return Some(Self::List(&[]));
+        }
+        let mut reader = Reader::new(bytes.get((reference & !ELSEWHERE) as usize..)?);
+        let count = reader.u32()?;
+        if count & AS_SET == 0 {
+            return reader.take(count as usize * 4).map(Self::List);
+        }
+        let size = reader.u32()? as usize;
+        reader.take(size).map(|set| Self::Set(count & !AS_SET, set))
+    }
+
+    pub(crate) fn len(self) -> u64 {
+        match self {
+            Self::One(_) => 1,
+            Self::List(units) => units.len() as u64 / 4,
+            Self::Set(count, _) => u64::from(count),
+        }
+    }
+
+    pub(crate) fn to_set(self) -> Option<RoaringBitmap> {
+        match self {
+            Self::One(unit) => Some(RoaringBitmap::from_iter([unit])),
+            Self::List(_) => {
+                let mut set = RoaringBitmap::new();
+                self.for_each(|unit| {
+                    set.insert(unit);
+                });
+                Some(set)
+            }
+            Self::Set(_, bytes) => RoaringBitmap::deserialize_from(bytes).ok(),
+        }
+    }
+
+    /// Shows the units of a list.
+    fn for_each(self, mut show: impl FnMut(Unit)) {
+        if let Self::List(units) = self {
+            let (units, _) = units.as_chunks::<4>();
+            units.iter().for_each(|unit| show(u32::from_le_bytes(*unit)));
+        }
+    }
+}
+
+/// Collects the units of many values: few in a list, many in one bit for each unit that there could be.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    first: Unit,
+    span: usize,
+    list: Vec<Unit>,
+    bits: Vec<u8>,
+}
+
+impl Collector {
+    pub(crate) fn new(units: &Range<Unit>) -> Self {
+        // Sets are made of runs of 2^16 numbers; whole runs are turned into sets fastest.
+        let first = units.start & !0xffff;
+        Self { first, span: (units.end - first) as usize, list: Vec::new(), bits: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, units: Stored<'_>) -> Option<()> {
+        match units {
+            Stored::One(unit) => self.push(unit),
+            Stored::List(_) => units.for_each(|unit| self.push(unit)),
+            Stored::Set(..) => units.to_set()?.iter().for_each(|unit| self.push(unit)),
+        }
+        Some(())
+    }
+
+    fn push(&mut self, unit: Unit) {
+        if !self.bits.is_empty() {
+            return self.mark(unit);
+        }
+        self.list.push(unit);
+        if self.list.len() > self.span / 1024 + 32 {
+            self.bits.resize(self.span / 8 + 1, 0);
+            for unit in std::mem::take(&mut self.list) {
+                self.mark(unit);
+            }
+        }
+    }
+
+    fn mark(&mut self, unit: Unit) {
+        let bit = unit.wrapping_sub(self.first);
+        if let Some(byte) = self.bits.get_mut(bit as usize / 8) {
+            *byte |= 1 << (bit % 8);
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> RoaringBitmap {
+        if self.bits.is_empty() {
+            self.list.sort_unstable();
+            return self.list.into_iter().collect();
+        }
+        RoaringBitmap::from_lsb0_bytes(self.first, &self.bits)
+    }
+
+    /// The set so far.
+    pub(crate) fn snapshot(&self) -> RoaringBitmap {
+        Self { first: self.first, span: self.span, list: self.list.clone(), bits: self.bits.clone() }.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(units: &[Unit], out: &mut Vec<u8>) -> u32 {
+        let mut gathered = Gathered::default();
+        gathered.few.extend_from_slice(units);
+        gathered.write(out).unwrap()
+    }
+
+    #[test]
+    fn every_form_of_units_reads_as_it_was_written() {
+        let mut out = vec![0; 12];
+        let sparse: Vec<Unit> = (0..40).map(|number| number * 70_000).collect();
+        let dense: Vec<Unit> = (5..20_000).collect();
+        let cases = [vec![], vec![7], vec![7, 9], sparse, dense, (0..9_000).map(|number| number * 3).collect()];
+        for units in cases {
+            let reference = stored(&units, &mut out);
+            let read = Stored::at(&out, reference).unwrap();
+            let expected: RoaringBitmap = units.iter().copied().collect();
+            assert_eq!((read.to_set().unwrap(), read.len()), (expected.clone(), units.len() as u64));
+            let mut collector = Collector::new(&(0..3_000_000));
+            collector.add(read).unwrap();
+            assert_eq!(collector.finish(), expected);
+            let (mut again, living) = (Gathered::default(), (0..10).collect());
+            again.add_stored(read, Some(&living)).unwrap();
+            assert_eq!(again.len(), (expected & living).len());
+        }
+    }
+
+    #[test]
+    fn one_unit_takes_no_room_and_a_run_takes_little() {
+        let mut out = Vec::new();
+        stored(&[5], &mut out);
+        assert!(out.is_empty());
+        stored(&(0..100_000).collect::<Vec<Unit>>(), &mut out);
+        assert!(out.len() < 64, "{}", out.len());
+    }
+
+    #[test]
+    fn growing_units_are_kept_once_and_in_order() {
+        let mut growing = Growing::One(3);
+        let units: Vec<Unit> = (3..200).flat_map(|unit| [unit, unit]).collect();
+        units.iter().for_each(|unit| growing.push(*unit));
+        assert_eq!((growing.len(), growing.to_set()), (197, (3..200).collect()));
     }
 }

@@ -1,0 +1,254 @@
+//! Values that are filed by a key of 64 bits: sorted keys, beside them their units.
+//!
+//! Ranges over many keys would touch every unit in them. Where a unit has at most one value, *rungs* help: sets of all
+//! units below certain keys, so that a range is the difference of two rungs and a few units near its ends.
+
+use crate::Unit;
+use crate::bytes::{Put, Reader, position, u32_at, u64_at};
+use crate::error::IndexError;
+use crate::posting::{Collector, Gathered, Stored, write_set};
+use roaring::RoaringBitmap;
+use std::ops::Range;
+
+/// Smaller tables have no rungs.
+const RUNGS_MIN: u64 = 8_192;
+const RUNGS: u64 = 32;
+
+/// Where a table stands in its file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeyedHead {
+    keys_at: u32,
+    refs_at: u32,
+    len: u32,
+    /// The units of all keys, counted for each key.
+    units: u32,
+    rungs_at: u32,
+    rungs: u32,
+}
+
+impl KeyedHead {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        [self.keys_at, self.refs_at, self.len, self.units, self.rungs_at, self.rungs]
+            .iter()
+            .for_each(|number| out.put_u32(*number));
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            keys_at: reader.u32()?,
+            refs_at: reader.u32()?,
+            len: reader.u32()?,
+            units: reader.u32()?,
+            rungs_at: reader.u32()?,
+            rungs: reader.u32()?,
+        })
+    }
+}
+
+/// A table on its way into a file.
+#[derive(Debug, Default)]
+pub(crate) struct KeyedWriter {
+    keys: Vec<u8>,
+    refs: Vec<u8>,
+    units: u64,
+}
+
+impl KeyedWriter {
+    /// Adds a key above the last one; without units there is nothing to add.
+    pub(crate) fn push(&mut self, key: u64, units: &mut Gathered, out: &mut Vec<u8>) -> Result<(), IndexError> {
+        let count = units.len();
+        if count > 0 {
+            self.refs.put_u32(units.write(out)?);
+            self.keys.put_u64(key);
+            self.units += count;
+        }
+        Ok(())
+    }
+
+    /// Ends the table; with the units of the file when no unit has two of the keys.
+    pub(crate) fn finish(self, single: Option<&Range<Unit>>, out: &mut Vec<u8>) -> Result<KeyedHead, IndexError> {
+        let rungs = match single {
+            Some(span) if self.units >= RUNGS_MIN => self.rungs(span, out)?,
+            _ => Vec::new(),
+        };
+        let units = u32::try_from(self.units).unwrap_or(u32::MAX);
+        let keys_at = position(out)?;
+        out.extend_from_slice(&self.keys);
+        let refs_at = position(out)?;
+        out.extend_from_slice(&self.refs);
+        let rungs_at = position(out)?;
+        rungs.iter().flat_map(|(entry, set)| [entry, set]).for_each(|number| out.put_u32(*number));
+        position(out)?;
+        let (len, rungs) = ((self.refs.len() / 4) as u32, rungs.len() as u32);
+        Ok(KeyedHead { keys_at, refs_at, len, units, rungs_at, rungs })
+    }
+
+    /// Writes the sets below certain entries, the last of them below the end.
+    fn rungs(&self, span: &Range<Unit>, out: &mut Vec<u8>) -> Result<Vec<(u32, u32)>, IndexError> {
+        let (refs, _) = self.refs.as_chunks::<4>();
+        let mut below = Collector::new(span);
+        let (mut rungs, mut count, mut last) = (Vec::new(), 0, 0);
+        for (entry, reference) in refs.iter().enumerate() {
+            let units = Stored::at(out, u32::from_le_bytes(*reference)).ok_or(IndexError::TooLarge)?;
+            count += units.len();
+            below.add(units).ok_or(IndexError::TooLarge)?;
+            if count - last >= self.units.div_ceil(RUNGS) || entry + 1 == refs.len() {
+                last = count;
+                rungs.push((entry as u32 + 1, write_set(below.snapshot(), out)?));
+            }
+        }
+        Ok(rungs)
+    }
+}
+
+/// A table in a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keyed<'a> {
+    /// The whole file.
+    file: &'a [u8],
+    keys: &'a [u8],
+    refs: &'a [u8],
+    rungs: &'a [u8],
+    units: u64,
+}
+
+impl<'a> Keyed<'a> {
+    pub(crate) fn new(file: &'a [u8], head: &KeyedHead) -> Option<Self> {
+        let run = |at: u32, len: u32, size: usize| file.get(at as usize..)?.get(..len as usize * size);
+        Some(Self {
+            file,
+            keys: run(head.keys_at, head.len, 8)?,
+            refs: run(head.refs_at, head.len, 4)?,
+            rungs: run(head.rungs_at, head.rungs, 8)?,
+            units: u64::from(head.units),
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.refs.len() / 4
+    }
+
+    pub(crate) fn key(&self, entry: usize) -> Option<u64> {
+        u64_at(self.keys, entry * 8)
+    }
+
+    /// The units of an entry.
+    pub(crate) fn stored(&self, entry: usize) -> Option<Stored<'a>> {
+        Stored::at(self.file, u32_at(self.refs, entry * 4)?)
+    }
+
+    /// The units of a key; no units when the table does not have it.
+    pub(crate) fn find(&self, key: u64) -> Option<Stored<'a>> {
+        let entry = self.below(key);
+        if self.key(entry) == Some(key) { self.stored(entry) } else { Some(Stored::List(&[])) }
+    }
+
+    /// How many keys are below this one.
+    fn below(&self, key: u64) -> usize {
+        let (keys, _) = self.keys.as_chunks::<8>();
+        keys.partition_point(|known| u64::from_le_bytes(*known) < key)
+    }
+
+    fn entries(&self, first: u64, last: u64) -> Range<usize> {
+        let start = self.below(first);
+        start..last.checked_add(1).map_or(self.len(), |after| self.below(after)).max(start)
+    }
+
+    /// About how many units have a key from `first` to `last`.
+    pub(crate) fn between_len(&self, first: u64, last: u64) -> u64 {
+        let entries = self.entries(first, last);
+        if entries.len() == self.len() {
+            return self.units;
+        }
+        (entries.len() as u64 * self.units).div_ceil(self.len().max(1) as u64)
+    }
+
+    /// The units with a key from `first` to `last`; `span` are the units of the file.
+    pub(crate) fn between(&self, first: u64, last: u64, span: &Range<Unit>) -> Option<RoaringBitmap> {
+        let entries = self.entries(first, last);
+        let a_rung = self.len() / (self.rungs.len() / 8).max(1);
+        if self.rungs.is_empty() || entries.len() <= a_rung {
+            return self.collect(entries, span);
+        }
+        let mut set = self.all_below(entries.end, span)?;
+        if entries.start > 0 {
+            set -= self.all_below(entries.start, span)?;
+        }
+        Some(set)
+    }
+
+    fn collect(&self, entries: Range<usize>, span: &Range<Unit>) -> Option<RoaringBitmap> {
+        let mut collector = Collector::new(span);
+        let refs = self.refs.get(entries.start * 4..entries.end * 4)?;
+        let (refs, _) = refs.as_chunks::<4>();
+        for reference in refs {
+            collector.add(Stored::at(self.file, u32::from_le_bytes(*reference))?)?;
+        }
+        Some(collector.finish())
+    }
+
+    /// The units of all entries before this one, by the nearest rung.
+    fn all_below(&self, entry: usize, span: &Range<Unit>) -> Option<RoaringBitmap> {
+        let (rungs, _) = self.rungs.as_chunks::<8>();
+        let rung_entry = |rung: &[u8; 8]| u32_at(rung, 0).unwrap_or_default() as usize;
+        let after = rungs.partition_point(|rung| rung_entry(rung) < entry);
+        let set = |rung: &[u8; 8]| Stored::at(self.file, u32_at(rung, 4)?)?.to_set();
+        let lower = after.checked_sub(1).and_then(|before| rungs.get(before));
+        let start = lower.map_or(0, rung_entry);
+        match rungs.get(after).map(|upper| (rung_entry(upper), upper)) {
+            Some((end, upper)) if end - entry.min(end) < entry.saturating_sub(start) => {
+                Some(set(upper)? - self.collect(entry..end, span)?)
+            }
+            _ => {
+                let rest = self.collect(start..entry, span)?;
+                Some(match lower {
+                    Some(lower) => set(lower)? | rest,
+                    None => rest,
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::posting::Growing;
+
+    #[track_caller]
+    fn check(count: u32, keys: u64, single: bool) {
+        let span = 100..100 + count;
+        let key_of = |unit: Unit| u64::from(unit.wrapping_mul(2_654_435_761)) % keys * 10;
+        let mut entries = std::collections::BTreeMap::<u64, Growing>::new();
+        for unit in span.clone() {
+            entries.entry(key_of(unit)).and_modify(|units| units.push(unit)).or_insert(Growing::One(unit));
+        }
+        let (mut out, mut writer, mut gathered) = (crate::bytes::begin(), KeyedWriter::default(), Gathered::default());
+        for (key, units) in &entries {
+            gathered.clear();
+            gathered.add_growing(units);
+            writer.push(*key, &mut gathered, &mut out).unwrap();
+        }
+        let head = writer.finish(single.then_some(&span), &mut out).unwrap();
+        let keyed = Keyed::new(&out, &head).unwrap();
+        for (first, last) in [(0, u64::MAX), (0, 95), (5, 5), (keys * 3, keys * 7), (keys, u64::MAX), (9, 3)] {
+            let expected: RoaringBitmap =
+                span.clone().filter(|unit| (first..=last).contains(&key_of(*unit))).collect();
+            assert_eq!(keyed.between(first, last, &span), Some(expected), "{first} to {last}");
+        }
+        let expected: RoaringBitmap = span.clone().filter(|unit| key_of(*unit) == 20).collect();
+        assert_eq!(keyed.find(20).and_then(Stored::to_set), Some(expected));
+        assert_eq!(keyed.find(21).map(Stored::len), Some(0));
+        assert_eq!(keyed.between_len(0, u64::MAX), u64::from(count));
+    }
+
+    #[test]
+    fn ranges_are_the_same_with_and_without_rungs() {
+        for single in [false, true] {
+            check(500, 100, single);
+            check(20_000, 7, single);
+            check(20_000, 1_000, single);
+            check(70_000, 1_000_000_000, single);
+        }
+    }
+}
