@@ -198,7 +198,7 @@ mod tests {
             check_characters(&rest[..at]);
             let end = rest.find('>').expect("a tag ends");
             let tag = &rest[at + 1..end];
-            assert!(!tag.contains('<') && tag.matches('"').count() % 2 == 0, "<{tag}>");
+            assert!(!tag.contains('<') && tag.matches('"').count().is_multiple_of(2), "<{tag}>");
             if let Some(name) = tag.strip_prefix('/') {
                 assert_eq!(open.pop(), Some(name));
             } else if !tag.ends_with('/') {

@@ -119,7 +119,8 @@ pub struct Facts {
     training: usize,
     certifications: Vec<(usize, usize)>,
     incidents: u32,
-    verified: bool,
+    /// Whether its publisher is verified.
+    pub verified: bool,
     published: i64,
     /// When it was last changed, in seconds since the epoch.
     pub updated: i64,

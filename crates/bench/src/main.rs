@@ -35,6 +35,9 @@ struct Arguments {
     /// Seconds of each load by many connections.
     #[arg(long, default_value_t = 10)]
     load_seconds: u64,
+    /// Requests that are signed for each load at most.
+    #[arg(long, default_value_t = 100_000)]
+    load_requests: usize,
     /// Connections that ask at once.
     #[arg(long, default_value_t = 16)]
     connections: usize,
@@ -110,6 +113,7 @@ impl Arguments {
             samples: self.samples,
             peer_samples: self.peer_samples,
             load_seconds: if self.growth.is_empty() { self.load_seconds } else { 0 },
+            load_requests: self.load_requests,
             connections: self.connections,
             publishers: self.publishers,
             rialto,

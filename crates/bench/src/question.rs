@@ -1,7 +1,8 @@
 //! The eight kinds of question, each as an intent and as SQL.
 //!
 //! RFC 0020 §3.2 in one hand, `jsonb` in the other: both ask the same of the same records, and the ten ids must be the
-//! same. Constants come from manifests that exist, so that every question has an answer and no two are alike.
+//! same. Constants are those of a manifest drawn at random, so that every question has an answer and frequent values
+//! are asked for as often as they occur.
 //!
 //! INVARIANT: no two questions of a run have the same constraints and budget.
 
@@ -14,7 +15,7 @@ use std::collections::HashSet;
 /// What kind of question it is; a row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Four equalities that few records satisfy.
+    /// Six equalities, each common, that few records satisfy together.
     SelectiveConjunction,
     /// Equalities and ranges together.
     ConjunctionWithRanges,
@@ -98,8 +99,7 @@ impl Kind {
 
     fn condition(self) -> &'static str {
         match self {
-            Self::SelectiveConjunction => "body @> $2::jsonb",
-            Self::ConjunctionWithRanges => "body @> $2::jsonb AND body @@ $3::jsonpath",
+            Self::SelectiveConjunction | Self::ConjunctionWithRanges => "body @> $2::jsonb AND body @@ $3::jsonpath",
             Self::ArrayWildcard => "body @? $2::jsonpath AND body @? $3::jsonpath AND body @? $4::jsonpath",
             Self::RangeOnly | Self::Descendant | Self::RegularExpression | Self::NegationWithTime | Self::Broad => {
                 "body @@ $2::jsonpath"
@@ -171,12 +171,12 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// A manifest of the corpus that has a cost and is as rare as wanted, where there is one.
-    fn example(&mut self, rare: impl Fn(&Facts) -> bool) -> Facts {
+    /// A manifest of the corpus that has a cost; frequent values are asked for as often as they occur.
+    fn example(&mut self, wanted: impl Fn(&Facts) -> bool) -> Facts {
         const TRIES: usize = 500;
         let mut found = self.corpus.facts(self.chance.bits() % self.count.max(1));
         for _ in 0..TRIES {
-            if found.has_euro_price() && rare(&found) {
+            if found.has_euro_price() && wanted(&found) {
                 break;
             }
             found = self.corpus.facts(self.chance.bits() % self.count.max(1));
@@ -184,28 +184,37 @@ impl<'a> Asker<'a> {
         found
     }
 
+    fn jurisdiction(&mut self, example: &Facts) -> &'static str {
+        country(self.chance.pick(&example.jurisdictions).copied().unwrap_or_default())
+    }
+
     fn selective_conjunction(&mut self) -> (Value, Vec<String>) {
-        let example = self.example(|facts| facts.category >= 24 && rarest_jurisdiction(facts) >= 4);
-        let (category, country) = (category(example.category), country(rarest_jurisdiction(&example)));
-        let (risk, training) = (example.risk_class(), example.training());
+        let example = self.example(|_| true);
+        let (category, country) = (category(example.category), self.jurisdiction(&example));
+        let (risk, training, effect) = (example.risk_class(), example.training(), example.first_action().1);
         let constraints = json!({"all_of": [
             leaf("/tool/categories", "contains", json!(category)),
             leaf("/jurisdictions", "contains", json!(country)),
             leaf("/risk_class", "eq", json!(risk)),
             leaf("/data_policy/training_on_principal_data", "eq", json!(training)),
+            leaf("/actions/0/side_effects", "eq", json!(effect)),
+            leaf("/trust/publisher_verified", "eq", json!(example.verified)),
         ]});
         let contained = json!({
             "tool": {"categories": [category]},
             "jurisdictions": [country],
             "risk_class": risk,
             "data_policy": {"training_on_principal_data": training},
+            "actions": [{"side_effects": effect}],
+            "trust": {"publisher_verified": example.verified},
         });
-        (constraints, vec![contained.to_string()])
+        let first = format!(r#"$.actions[0].side_effects == "{effect}""#);
+        (constraints, vec![contained.to_string(), first])
     }
 
     fn conjunction_with_ranges(&mut self) -> (Value, Vec<String>) {
-        let example = self.example(|facts| facts.category >= 24 && rarest_jurisdiction(facts) >= 2);
-        let (category, country) = (category(example.category), country(rarest_jurisdiction(&example)));
+        let example = self.example(|_| true);
+        let (category, country) = (category(example.category), self.jurisdiction(&example));
         let latency = example.latency_p95_ms + self.chance.below(100) as u32;
         let (uptime, retention) = (example.uptime(), example.retention_days + 1 + self.chance.below(30) as u32);
         let constraints = json!({"all_of": [
@@ -239,9 +248,9 @@ impl<'a> Asker<'a> {
     }
 
     fn array_wildcard(&mut self) -> (Value, Vec<String>) {
-        let example = self.example(|facts| facts.category >= 24);
+        let example = self.example(|_| true);
         let (action, effect) = example.first_action();
-        let country = country(rarest_jurisdiction(&example));
+        let country = self.jurisdiction(&example);
         let constraints = json!({"all_of": [
             leaf("/actions/*/id", "eq", json!(action)),
             leaf("/actions/*/side_effects", "eq", json!(effect)),
@@ -256,7 +265,7 @@ impl<'a> Asker<'a> {
     }
 
     fn descendant(&mut self) -> (Value, Vec<String>) {
-        let example = self.example(|facts| facts.category >= 24);
+        let example = self.example(|_| true);
         let (action, _) = example.first_action();
         let constraints = leaf("/**/id", "eq", json!(action));
         (constraints, vec![format!(r#"strict $.**.id == "{action}""#)])
@@ -313,8 +322,4 @@ impl<'a> Asker<'a> {
 
 fn leaf(path: &str, operator: &str, value: Value) -> Value {
     json!({"path": path, "operator": operator, "value": value})
-}
-
-fn rarest_jurisdiction(facts: &Facts) -> usize {
-    facts.jurisdictions.iter().copied().max().unwrap_or_default()
 }

@@ -24,8 +24,6 @@ const WARM_UP: usize = 20;
 const PEER_WARM_UP: usize = 3;
 /// Questions of each kind whose matches PostgreSQL counts.
 const COUNTED: usize = 5;
-/// More than these are never signed for one second of load.
-const INTENTS_PER_SECOND_MAX: usize = 10_000;
 
 /// What a run does.
 #[derive(Clone, Debug)]
@@ -40,6 +38,8 @@ pub struct Plan {
     pub peer_samples: usize,
     /// Seconds of each load by a crowd; none without.
     pub load_seconds: u64,
+    /// Requests that are signed for each of them at most.
+    pub load_requests: usize,
     /// Connections that ask at once.
     pub connections: usize,
     /// Connections that publish at once.
@@ -199,8 +199,7 @@ fn ask_in_a_crowd(
     asker: &mut Asker<'_>,
     crowd: &mut Crowd,
 ) -> Result<Served> {
-    let count = plan.load_seconds as usize * INTENTS_PER_SECOND_MAX;
-    let questions: Vec<Question> = kinds.iter().cycle().take(count).map(|kind| asker.ask(*kind)).collect();
+    let questions: Vec<Question> = kinds.iter().cycle().take(plan.load_requests).map(|kind| asker.ask(*kind)).collect();
     let intents = crowd.sign_all(&questions)?;
     let requests: Vec<Vec<u8>> = intents.iter().map(|intent| post(&node.authority, INTENT_PATH, intent)).collect();
     let limit = Duration::from_secs(plan.load_seconds);
@@ -210,14 +209,13 @@ fn ask_in_a_crowd(
 }
 
 fn publish(plan: &Plan, node: &Node, corpus: &Corpus, crowd: &mut Crowd) -> Result<Served> {
-    let count = plan.load_seconds * INTENTS_PER_SECOND_MAX as u64;
     let mut line = String::new();
     let mut request = |number: u64| {
         line.clear();
         corpus.write(plan.manifests + number, &mut line);
         Ok(post(&node.authority, RECORDS_PATH, &crowd.sign_publication(&line)?))
     };
-    let requests: Vec<Vec<u8>> = (0..count).map(&mut request).collect::<Result<_>>()?;
+    let requests: Vec<Vec<u8>> = (0..plan.load_requests as u64).map(&mut request).collect::<Result<_>>()?;
     let limit = Duration::from_secs(plan.load_seconds);
     let served = all_at_once(&node.authority, &requests, plan.publishers, limit)?;
     served.kept.iter().try_for_each(|acknowledgement| node.signer.verify(acknowledgement).map(|_| ()))?;
