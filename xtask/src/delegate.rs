@@ -1,4 +1,4 @@
-//! Long runs that live in `conformance`: its binaries are built for release and called with the given arguments.
+//! Long runs that live in crates of their own: their binaries are built for release and called with the given arguments.
 
 use crate::run;
 use anyhow::Result;
@@ -15,15 +15,24 @@ pub fn diff(root: &Path, arguments: &[String]) -> Result<()> {
     run::run(&mut binary(root, "diff", arguments))
 }
 
-/// The measurements.
+/// The measurements; those of the node use the product's own binary.
 pub fn bench(root: &Path, arguments: &[String]) -> Result<()> {
-    run::run(&mut binary(root, "bench", arguments))
+    match arguments.split_first() {
+        Some((subject, rest)) if subject == "node" => {
+            run::run(&mut run::cargo(root, &["build", "--quiet", "--release", "--package", "rialto"]))?;
+            run::run(&mut binary_of(root, "rialto-bench", "bench-node", rest))
+        }
+        _ => run::run(&mut binary(root, "bench", arguments)),
+    }
 }
 
 /// A binary of the conformance crate.
 pub fn binary<S: AsRef<str>>(root: &Path, name: &str, arguments: &[S]) -> Command {
-    let mut command =
-        run::cargo(root, &["run", "--quiet", "--release", "--package", "rialto-conformance", "--bin", name, "--"]);
+    binary_of(root, "rialto-conformance", name, arguments)
+}
+
+fn binary_of<S: AsRef<str>>(root: &Path, package: &str, name: &str, arguments: &[S]) -> Command {
+    let mut command = run::cargo(root, &["run", "--quiet", "--release", "--package", package, "--bin", name, "--"]);
     command.args(arguments.iter().map(AsRef::as_ref));
     command
 }
@@ -36,5 +45,8 @@ mod tests {
     fn arguments_stand_after_the_dashes() {
         let command = binary(Path::new("."), "diff", &["aql", "--n", "5"]);
         assert!(run::spelled(&command).ends_with("--bin diff -- aql --n 5"), "{}", run::spelled(&command));
+        let command = binary_of(Path::new("."), "rialto-bench", "bench-node", &["--manifests", "10"]);
+        let spelled = run::spelled(&command);
+        assert!(spelled.ends_with("--package rialto-bench --bin bench-node -- --manifests 10"), "{spelled}");
     }
 }

@@ -50,7 +50,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<String>,
     },
-    /// Measurements, such as `bench aql`.
+    /// Measurements, such as `bench aql` and `bench node --manifests 1000000`.
     Bench {
         /// Passed on: the subject, then its options.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]

@@ -65,6 +65,7 @@ const ROOMS: &[Room] = &[
     room("cli", 6, BELOW_CLI),
     work("reference", &[]),
     work("conformance", BELOW_CLI_AND_TWIN),
+    work("bench", &["conformance", "aql", "trust", "json"]),
     work("xtask", BELOW_CLI_AND_TWIN),
 ];
 
