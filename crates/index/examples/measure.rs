@@ -13,12 +13,51 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const CATEGORIES: [&str; 20] = [
-    "translation", "weather", "maps", "payments", "search", "vision", "speech", "storage", "email", "calendar",
-    "travel", "finance", "legal", "health", "music", "games", "news", "sports", "education", "energy",
+    "translation",
+    "weather",
+    "maps",
+    "payments",
+    "search",
+    "vision",
+    "speech",
+    "storage",
+    "email",
+    "calendar",
+    "travel",
+    "finance",
+    "legal",
+    "health",
+    "music",
+    "games",
+    "news",
+    "sports",
+    "education",
+    "energy",
 ];
 const WORDS: [&str; 24] = [
-    "fast", "reliable", "global", "secure", "private", "open", "simple", "modern", "answers", "requests", "documents",
-    "images", "numbers", "routes", "prices", "people", "agents", "with", "without", "about", "for", "every", "small",
+    "fast",
+    "reliable",
+    "global",
+    "secure",
+    "private",
+    "open",
+    "simple",
+    "modern",
+    "answers",
+    "requests",
+    "documents",
+    "images",
+    "numbers",
+    "routes",
+    "prices",
+    "people",
+    "agents",
+    "with",
+    "without",
+    "about",
+    "for",
+    "every",
+    "small",
     "large",
 ];
 /// How many units the node lets grow before it seals them.
@@ -123,7 +162,12 @@ fn file_all(index: &mut Index, count: usize) -> Result<(), Box<dyn Error>> {
     }
     println!("{count} documents of {} bytes", bytes / count);
     let each = |time: Duration| time.as_nanos() as f64 / 1_000.0 / count as f64;
-    println!("insert {:.1} µs, seal {:.1} µs, merge {:.1} µs a document", each(inserting), each(sealing), each(merging));
+    println!(
+        "insert {:.1} µs, seal {:.1} µs, merge {:.1} µs a document",
+        each(inserting),
+        each(sealing),
+        each(merging)
+    );
     Ok(())
 }
 
@@ -172,7 +216,10 @@ fn ask_all(index: &Index, when: &str) -> Result<(), Box<dyn Error>> {
         ("contains, long text", leaf("/tool/description", "contains", json!("large large large large large"))),
         ("matches, prefix", leaf("/tool/name", "matches", json!("^fast global 12"))),
         ("matches, few texts", leaf("/category", "matches", json!("^[a-m].*s$"))),
-        ("eq and contains", json!([leaf("/category", "eq", json!("maps")), leaf("/tool/homepage", "contains", json!("abcd"))])),
+        (
+            "eq and contains",
+            json!([leaf("/category", "eq", json!("maps")), leaf("/tool/homepage", "contains", json!("abcd"))]),
+        ),
     ];
     println!("{when}:");
     for (name, value) in questions {

@@ -74,13 +74,7 @@ impl<P> Held<P> {
         self.living.iter().union()
     }
 
-    fn add_answer(
-        &self,
-        sum: Answer,
-        question: &Question<'_>,
-        tree: &Tree,
-        label: Label,
-    ) -> Result<Answer, IndexError>
+    fn add_answer(&self, sum: Answer, question: &Question<'_>, tree: &Tree, label: Label) -> Result<Answer, IndexError>
     where
         P: Deref<Target: Part + Sized>,
     {

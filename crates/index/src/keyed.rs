@@ -232,8 +232,7 @@ mod tests {
         let head = writer.finish(single.then_some(&span), &mut out).unwrap();
         let keyed = Keyed::new(&out, &head).unwrap();
         for (first, last) in [(0, u64::MAX), (0, 95), (5, 5), (keys * 3, keys * 7), (keys, u64::MAX), (9, 3)] {
-            let expected: RoaringBitmap =
-                span.clone().filter(|unit| (first..=last).contains(&key_of(*unit))).collect();
+            let expected: RoaringBitmap = span.clone().filter(|unit| (first..=last).contains(&key_of(*unit))).collect();
             assert_eq!(keyed.between(first, last, &span), Some(expected), "{first} to {last}");
         }
         let expected: RoaringBitmap = span.clone().filter(|unit| key_of(*unit) == 20).collect();

@@ -211,7 +211,11 @@ impl TrigramsFile {
             _ => IndexError::io(path)(error),
         })?;
         let found = file.metadata().map_err(IndexError::io(path))?.len();
-        if found == len { Ok(Self { blob: Blob::File(file, path.to_owned()), len }) } else { Err(IndexError::damaged(path)) }
+        if found == len {
+            Ok(Self { blob: Blob::File(file, path.to_owned()), len })
+        } else {
+            Err(IndexError::damaged(path))
+        }
     }
 
     pub(crate) fn memory(&self) -> usize {

@@ -93,12 +93,12 @@ impl Node {
         let found = self.with_market(intent, |market| {
             let named = |unit: &index::Unit| {
                 market.index.alive(market.label).contains(*unit)
-                    && market.index.fact(*unit).and_then(Fact::read).is_some_and(|fact| fact.id == id)
+                    && market.index.fact(*unit).and_then(Fact::read).is_some_and(|fact| fact.id() == id)
             };
-            Ok(market.index.units_of(record.number).find(named).map(|unit| market.look_at(unit)))
+            Ok(market.index.units_of(record.number).find(named).and_then(|unit| market.look_at(unit)))
         })?;
-        let Some((part, signals)) = found else { return Ok(None) };
-        let candidate = candidate(&record.body, part, signals)?;
+        let Some(place) = found else { return Ok(None) };
+        let candidate = candidate(&record.body, place.part, place.signals)?;
         let judgement = aql::judge(intent, &candidate, self.over_budget, &mut evaluator())?;
         Ok(Some(Judged { candidate, judgement }))
     }

@@ -24,7 +24,7 @@ pub use announce::LEVELS;
 pub use clock::Clock;
 pub use identity::Identity;
 pub use import::{Imported, Told};
-pub use node::{Config, Node};
+pub use node::{Config, Node, turns};
 pub use outbound::{DidError, Dids, Door, DoorError, DoorPolicy};
 pub use refusal::{Class, Error, Refusal};
 pub use resolve::{PAGE, REJECTED};

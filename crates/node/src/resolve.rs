@@ -120,13 +120,11 @@ impl Node {
         let mut evaluator = evaluator();
         while page.matches.len() < sought && !walk.queue.is_done() {
             let asked = (sought - page.matches.len()).min(PAGE + 1);
-            let (entries, signals) = self.with_market(intent, |market| {
+            let places = self.with_market(intent, |market| {
                 market.sort(&mut walk.queue, asked);
-                let entries = walk.queue.next(asked);
-                let signals = market.signals_of(&entries);
-                Ok((entries, signals))
+                Ok(market.look_at_all(&walk.queue.next(asked)))
             })?;
-            for judged in judge(&self.store, intent, &entries, signals, self.over_budget, &mut evaluator)? {
+            for judged in judge(&self.store, intent, places, self.over_budget, &mut evaluator)? {
                 if !self.is_member(intent, &judged, &mut evaluator)? {
                     continue;
                 }
@@ -182,8 +180,8 @@ impl Node {
             if page.rejections.len() >= REJECTED && !walk.queue.small {
                 break;
             }
-            let signals = self.with_market(intent, |market| Ok(market.signals_of(few)))?;
-            let judged = judge(&self.store, intent, few, signals, self.over_budget, evaluator)?;
+            let places = self.with_market(intent, |market| Ok(market.look_at_all(few)))?;
+            let judged = judge(&self.store, intent, places, self.over_budget, evaluator)?;
             let holds = |judged: &Judged| walk.queue.small || judged.judgement.failing.is_empty();
             page.rejections.extend(judged.into_iter().filter(holds));
         }

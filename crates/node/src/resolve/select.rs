@@ -32,9 +32,7 @@ pub(crate) struct Entry {
     score: f64,
     /// In units of 10^-18; the greatest number where it has none.
     cost: u128,
-    source: u64,
     unit: Unit,
-    part: u16,
 }
 
 /// Candidates that may be in the answer, the best of them in order.
@@ -49,6 +47,14 @@ pub(crate) struct Queue {
     refused: Vec<Entry>,
     /// Whether these are all candidates of the category, also those that the index could have left out.
     pub(crate) small: bool,
+}
+
+/// Where a candidate's record is, and what is known beside it.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) source: u64,
+    pub(crate) part: u16,
+    pub(crate) signals: Signals,
 }
 
 /// A judged candidate.
@@ -90,8 +96,8 @@ impl Market<'_> {
         queue.entries.reserve(usize::try_from(possible.len()).unwrap_or_default());
         let mut refused = Vec::new();
         for unit in &possible {
-            let Some((fact, source)) = self.fact(unit) else { continue };
-            let (entry, fits) = self.entry(intent, over_budget, &fact, unit, source);
+            let Some(fact) = self.fact(unit) else { continue };
+            let (entry, fits) = self.entry(intent, over_budget, &fact, unit);
             if fits { queue.entries.push(entry) } else { refused.push(entry) }
         }
         self.first_by_id(&mut refused);
@@ -118,31 +124,30 @@ impl Market<'_> {
         Ok(bounds)
     }
 
-    fn fact(&self, unit: Unit) -> Option<(Fact<'_>, u64)> {
-        Some((Fact::read(self.index.fact(unit)?)?, self.index.source(unit)?))
+    fn fact(&self, unit: Unit) -> Option<Fact<'_>> {
+        self.index.fact(unit).and_then(Fact::read)
     }
 
-    /// Which part of its record a candidate is, and what is known of its quality.
-    pub(crate) fn look_at(&self, unit: Unit) -> (u16, Signals) {
-        self.fact(unit).map(|(fact, _)| (fact.part, self.signals(&fact))).unwrap_or_default()
+    /// Which part of which record a candidate is, and what is known of its quality.
+    pub(crate) fn look_at(&self, unit: Unit) -> Option<Place> {
+        let (fact, source) = (self.fact(unit)?, self.index.source(unit)?);
+        Some(Place { source, part: fact.part, signals: self.signals(&fact) })
+    }
+
+    /// The same for many; what the index no longer knows is left out.
+    pub(crate) fn look_at_all(&self, entries: &[Entry]) -> Vec<Place> {
+        entries.iter().filter_map(|entry| self.look_at(entry.unit)).collect()
     }
 
     /// What is known about a candidate's quality.
     fn signals(&self, fact: &Fact<'_>) -> Signals {
         let about = |subject| self.evidence.about(subject, self.now);
-        let others = if self.evidence.is_empty() { None } else { about(fact.id).or_else(|| about(fact.subject)) };
+        let others = if self.evidence.is_empty() { None } else { about(fact.id()).or_else(|| about(fact.subject())) };
         fact.signals(others.as_ref())
     }
 
     /// Where a candidate would stand, and whether cost and quality let it in.
-    fn entry(
-        &self,
-        intent: &Intent,
-        over_budget: OverBudget,
-        fact: &Fact<'_>,
-        unit: Unit,
-        source: u64,
-    ) -> (Entry, bool) {
+    fn entry(&self, intent: &Intent, over_budget: OverBudget, fact: &Fact<'_>, unit: Unit) -> (Entry, bool) {
         let signals = self.signals(fact);
         let ceiling = intent.budget.as_ref().map(|budget| &budget.ceiling);
         let cost = ceiling.and_then(|ceiling| fact.cost(intent.category, &ceiling.currency));
@@ -151,7 +156,7 @@ impl Market<'_> {
         let fits = priced && !(over && over_budget == OverBudget::Reject) && intent.quality_floor.is_met_by(&signals);
         let score = if fits { aql::rank(intent, &signals, cost).score } else { 0.0 };
         let cost = cost.map_or(u128::MAX, Amount::units);
-        (Entry { over_budget: over, score, cost, source, unit, part: fact.part }, fits)
+        (Entry { over_budget: over, score, cost, unit }, fits)
     }
 
     /// What fits comes first; then the higher score, the lower cost, the lower id.
@@ -164,7 +169,7 @@ impl Market<'_> {
     }
 
     fn by_id(&self, left: &Entry, right: &Entry) -> Ordering {
-        let id = |entry: &Entry| self.index.fact(entry.unit).and_then(Fact::read).map(|fact| fact.id);
+        let id = |entry: &Entry| self.index.fact(entry.unit).and_then(Fact::read).map(|fact| fact.id());
         id(left).cmp(&id(right))
     }
 
@@ -188,12 +193,6 @@ impl Market<'_> {
             best.sort_unstable_by(|left, right| self.order(left, right));
         }
         queue.sorted = end;
-    }
-
-    /// What is known of the quality of entries, for those that will be judged.
-    pub(crate) fn signals_of(&self, entries: &[Entry]) -> Vec<Signals> {
-        let signals = |entry: &Entry| self.fact(entry.unit).map(|(fact, _)| self.signals(&fact)).unwrap_or_default();
-        entries.iter().map(signals).collect()
     }
 }
 
@@ -231,17 +230,16 @@ impl Queue {
 pub(crate) fn judge(
     store: &Store,
     intent: &Intent,
-    entries: &[Entry],
-    signals: Vec<Signals>,
+    places: Vec<Place>,
     over_budget: OverBudget,
     evaluator: &mut Evaluator,
 ) -> Result<Vec<Judged>, Error> {
-    let numbers: Vec<u64> = entries.iter().map(|entry| entry.source).collect();
+    let numbers: Vec<u64> = places.iter().map(|place| place.source).collect();
     let bodies = store.bodies(&numbers)?;
-    let mut judged = Vec::with_capacity(entries.len());
-    for ((entry, body), signals) in entries.iter().zip(bodies).zip(signals) {
-        let missing = || Error::fault(format!("the record {} is missing", entry.source));
-        let candidate = candidate(&body.ok_or_else(missing)?, entry.part, signals)?;
+    let mut judged = Vec::with_capacity(places.len());
+    for (place, body) in places.into_iter().zip(bodies) {
+        let missing = || Error::fault(format!("the record {} is missing", place.source));
+        let candidate = candidate(&body.ok_or_else(missing)?, place.part, place.signals)?;
         let judgement = aql::judge(intent, &candidate, over_budget, evaluator)?;
         judged.push(Judged { candidate, judgement });
     }
