@@ -105,7 +105,7 @@ fn manifest(chance: &mut Chance<'_>, number: usize) -> Value {
         ),
         "signature": {
             "alg": "Ed25519",
-            "value": format!("{:016x}{:016x}{:016x}{:016x}{:016x}", chance.bits(), chance.bits(), chance.bits(), chance.bits(), chance.bits()),
+            "value": (0..5).map(|_| format!("{:016x}", chance.bits())).collect::<String>(),
         },
     })
 }

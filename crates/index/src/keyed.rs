@@ -167,7 +167,7 @@ impl<'a> Keyed<'a> {
     pub(crate) fn between(&self, first: u64, last: u64, span: &Range<Unit>) -> Option<RoaringBitmap> {
         let entries = self.entries(first, last);
         let a_rung = self.len() / (self.rungs.len() / 8).max(1);
-        if self.rungs.is_empty() || entries.len() <= a_rung {
+        if self.rungs.is_empty() || entries.len() <= 2 * a_rung {
             return self.collect(entries, span);
         }
         let mut set = self.all_below(entries.end, span)?;

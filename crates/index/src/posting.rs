@@ -100,8 +100,9 @@ impl Gathered {
     pub(crate) fn add_stored(&mut self, units: Stored<'_>, living: Option<&RoaringBitmap>) -> Option<()> {
         let lives = |unit: &Unit| living.is_none_or(|living| living.contains(*unit));
         match units {
-            Stored::One(unit) => self.few.extend(Some(unit).filter(lives)),
-            Stored::List(_) => units.for_each(|unit| self.few.extend(Some(unit).filter(lives))),
+            Stored::One(_) | Stored::List(_) => {
+                units.for_each(|unit| self.few.extend(Some(unit).filter(lives)))?;
+            }
             Stored::Set(_, bytes) => {
                 let set = read_set(bytes)?;
                 self.many |= match living {
@@ -205,7 +206,7 @@ impl<'a> Stored<'a> {
                 let mut set = RoaringBitmap::new();
                 self.for_each(|unit| {
                     set.insert(unit);
-                });
+                })?;
                 Some(set)
             }
             Self::Set(_, bytes) => {
@@ -217,12 +218,18 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// Shows the units of a list.
-    fn for_each(self, mut show: impl FnMut(Unit)) {
-        if let Self::List(units) = self {
-            let (units, _) = units.as_chunks::<4>();
-            units.iter().for_each(|unit| show(u32::from_le_bytes(*unit)));
+    /// Shows each unit.
+    #[inline]
+    pub(crate) fn for_each(self, mut show: impl FnMut(Unit)) -> Option<()> {
+        match self {
+            Self::One(unit) => show(unit),
+            Self::List(units) => {
+                let (units, _) = units.as_chunks::<4>();
+                units.iter().for_each(|unit| show(u32::from_le_bytes(*unit)));
+            }
+            Self::Set(_, bytes) => read_set(bytes)?.iter().for_each(show),
         }
+        Some(())
     }
 }
 
@@ -258,10 +265,8 @@ impl Collector {
     #[inline]
     pub(crate) fn add(&mut self, units: Stored<'_>) -> Option<()> {
         match units {
-            Stored::One(unit) => self.push(unit),
-            Stored::List(_) => units.for_each(|unit| self.push(unit)),
             Stored::Set(count, _) if count as usize > LARGE_MIN => self.sets |= units.to_set()?,
-            Stored::Set(_, bytes) => read_set(bytes)?.iter().for_each(|unit| self.push(unit)),
+            Stored::One(_) | Stored::List(_) | Stored::Set(..) => units.for_each(|unit| self.push(unit))?,
         }
         Some(())
     }
