@@ -187,6 +187,12 @@ impl Catalog {
         }
     }
 
+    /// Leaves the index on disk as it is, so that the next start has nothing to read.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        self.seal(1)?;
+        Ok(self.index_mut()?.save()?)
+    }
+
     /// Everything into one segment; for the end of an import.
     pub(crate) fn compact(&self) -> Result<(), Error> {
         self.seal(1)?;

@@ -104,7 +104,7 @@ impl Node {
     /// Writes to disk what can be made again from the log, so that the next start is quick.
     pub fn close(mut self) -> Result<(), Error> {
         self.keeper.take();
-        self.catalog.seal(1)
+        self.catalog.close()
     }
 
     /// Who this node is.
