@@ -16,7 +16,6 @@ pub(crate) struct Fact<'a> {
     /// Whose evidence counts.
     pub(crate) subject: &'a str,
     pub(crate) latency_p99_ms: Option<f64>,
-    pub(crate) cooling_off_minutes: Option<f64>,
     prices: &'a [u8],
 }
 
@@ -33,20 +32,16 @@ const MASKS: [(Category, u8); 5] = [
 const FREE: u8 = 128;
 
 const HAS_LATENCY: u8 = 1;
-const HAS_COOLING_OFF: u8 = 2;
 
 /// Writes the fact of a record.
 pub(crate) fn encode(collection: Collection, part: u16, id: &str, record: Node<'_>) -> Vec<u8> {
-    let quality = declared(record);
+    let latency = declared(record).latency_p99_ms;
     let mut bytes = Vec::with_capacity(id.len() * 2 + 48);
-    let flag = |signal: Option<f64>, flag: u8| if signal.is_some() { flag } else { 0 };
     bytes.extend(part.to_le_bytes());
-    bytes.push(flag(quality.latency_p99_ms, HAS_LATENCY) | flag(quality.cooling_off_minutes, HAS_COOLING_OFF));
+    bytes.push(if latency.is_some() { HAS_LATENCY } else { 0 });
     put_text(&mut bytes, id);
     put_text(&mut bytes, subject(collection, record).filter(|subject| *subject != id).unwrap_or_default());
-    for signal in [quality.latency_p99_ms, quality.cooling_off_minutes].into_iter().flatten() {
-        bytes.extend(signal.to_le_bytes());
-    }
+    bytes.extend(latency.into_iter().flat_map(f64::to_le_bytes));
     put_prices(&mut bytes, collection, record);
     bytes
 }
@@ -117,10 +112,8 @@ impl<'a> Fact<'a> {
         let [flags] = take(bytes)?;
         let id = take_text(bytes)?;
         let subject = Some(take_text(bytes)?).filter(|subject| !subject.is_empty()).unwrap_or(id);
-        let mut signal =
-            |flag: u8| if flags & flag == 0 { Some(None) } else { take(bytes).map(|n| Some(f64::from_le_bytes(n))) };
-        let (latency_p99_ms, cooling_off_minutes) = (signal(HAS_LATENCY)?, signal(HAS_COOLING_OFF)?);
-        Some(Self { part, id, subject, latency_p99_ms, cooling_off_minutes, prices: bytes })
+        let latency_p99_ms = if flags & HAS_LATENCY == 0 { None } else { Some(f64::from_le_bytes(take(bytes)?)) };
+        Some(Self { part, id, subject, latency_p99_ms, prices: bytes })
     }
 
     /// The cost in a currency, as [`Category::cost`] finds it in the record.
@@ -146,11 +139,7 @@ impl<'a> Fact<'a> {
     /// What is known of its quality, with the word of others.
     pub(crate) fn signals(&self, others: Option<&Signals>) -> Signals {
         let others = others.cloned().unwrap_or_default();
-        Signals {
-            latency_p99_ms: others.latency_p99_ms.or(self.latency_p99_ms),
-            cooling_off_minutes: others.cooling_off_minutes.or(self.cooling_off_minutes),
-            ..others
-        }
+        Signals { latency_p99_ms: others.latency_p99_ms.or(self.latency_p99_ms), ..others }
     }
 }
 
@@ -196,7 +185,8 @@ mod tests {
         let fact = Fact::read(&bytes).unwrap();
         assert_eq!(fact.subject, "did:web:p.example");
         let signals = fact.signals(None);
-        assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), Some(120.0)));
+        // A cooling-off time in praise of oneself is no evidence.
+        assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), None));
         assert!((0..bytes.len()).all(|cut| Fact::read(&bytes[..cut.min(20)]).is_none()));
     }
 }

@@ -138,7 +138,8 @@ impl Live {
             for dressed in missing {
                 let entry = self.explained(&intent, &dressed.id)?;
                 // Who satisfied everything and has no place is left out by the policy, and is not among the rejected.
-                if (alone || entry.get("outcome") != Some(&json!("accept")))
+                let left_out = ["accept", "over_budget"].iter().any(|word| entry.get("outcome") == Some(&json!(word)));
+                if (alone || !left_out)
                     && let Some(rejected) = found.get_mut("rejected").and_then(Value::as_array_mut)
                 {
                     rejected.push(entry);

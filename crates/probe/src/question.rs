@@ -182,11 +182,7 @@ impl Question {
             self.add(members, "delegation", json!({"supported": true}))?;
         }
         let quality = beside("quality").cloned();
-        let mut evidence = quality.as_ref().and_then(Value::as_object).cloned();
-        if let Some(minutes) = evidence.as_mut().and_then(|said| said.remove("cooling_off_minutes")) {
-            let minutes = minutes.as_f64().ok_or("a cooling-off time must be a number")?;
-            self.add(members, "irreversibility_cooling_off_seconds", json!(minutes * 60.0))?;
-        }
+        let evidence = quality.as_ref().and_then(Value::as_object).cloned();
         if let Some(dressed) = self.records.last_mut() {
             dressed.record = record;
             dressed.evidence = evidence.filter(|said| !said.is_empty());

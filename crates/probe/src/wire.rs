@@ -1,6 +1,6 @@
 //! One exchange with a node: a request out, a reply in. Everything else here is about what is said.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Method};
 use rustls::{ClientConfig, RootCertStore};
@@ -12,6 +12,9 @@ use tokio::runtime::Runtime;
 const REPLY_BYTES_MAX: usize = 16 << 20;
 /// How long one exchange may take.
 const EXCHANGE_TIME: Duration = Duration::from_secs(30);
+
+/// How often a message is sent again when its connection was closed.
+const RETRIES: usize = 3;
 
 /// What is sent.
 #[derive(Clone, Copy, Debug)]
@@ -71,13 +74,27 @@ impl Http {
 
 impl Exchange for Http {
     fn exchange(&self, request: &Request<'_>) -> Result<Reply> {
+        // A node may close an idle connection just when it is used again. Every message here may be sent twice: the
+        // same bytes have the same effect once.
+        for _ in 0..RETRIES {
+            match self.once(request) {
+                Err(error) if error.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_request) => {}
+                done => return done,
+            }
+        }
+        self.once(request)
+    }
+}
+
+impl Http {
+    fn once(&self, request: &Request<'_>) -> Result<Reply> {
         let method = Method::from_bytes(request.method.as_bytes())?;
         let mut sending = self.client.request(method, request.url);
         if request.method != "GET" {
             sending = sending.header(CONTENT_TYPE, request.media_type).body(request.body.to_vec());
         }
         self.runtime.block_on(async {
-            let mut response = sending.send().await.with_context(|| request.url.to_owned())?;
+            let mut response = sending.send().await?;
             let (status, mut body) = (response.status().as_u16(), Vec::new());
             while let Some(chunk) = response.chunk().await? {
                 anyhow::ensure!(body.len() + chunk.len() <= REPLY_BYTES_MAX, "{}: too long a reply", request.url);
