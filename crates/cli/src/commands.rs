@@ -1,6 +1,7 @@
 //! The commands, one room each.
 
 mod completions;
+mod conformance;
 mod demo;
 mod explain;
 mod import;
@@ -32,6 +33,7 @@ enum Command {
     Demo(demo::Demo),
     Serve(serve::Serve),
     Import(import::Import),
+    Conformance(conformance::Conformance),
     Resolve(resolve::Resolve),
     Explain(explain::Explain),
     Lint(lint::Lint),
@@ -49,6 +51,7 @@ impl Rialto {
             Command::Demo(command) => command.run(),
             Command::Serve(command) => command.run(),
             Command::Import(command) => command.run(),
+            Command::Conformance(command) => command.run(),
             Command::Resolve(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Lint(command) => command.run(),

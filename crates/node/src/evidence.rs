@@ -1,8 +1,8 @@
 //! RFC 0020 §3.5: what others say about a candidate's quality.
 //!
 //! A piece of evidence is a record that somebody signed about somebody else, or about one record of theirs. Nobody's word about himself counts. For
-//! each signal the latest word of each issuer counts once: scores are averaged, latency is the worst that was seen,
-//! the conformance level is the one attested last. What is past its date is as if it had not been said.
+//! each signal the latest word of each issuer counts once: scores are averaged, latency and cooling-off time are
+//! the worst that were seen, the conformance level is the one attested last. What is past its date is as if it had not been said.
 
 use aql::{Instant, Level, Signals};
 use json::Node;
@@ -77,7 +77,7 @@ impl Evidence {
             provider_reputation: mean(&numbers(|signals| signals.provider_reputation)),
             latency_p99_ms: numbers(|signals| signals.latency_p99_ms).into_iter().reduce(f64::max),
             conformance_level: words.iter().rev().find_map(|word| word.signals.conformance_level.clone()),
-            cooling_off_minutes: None,
+            cooling_off_minutes: numbers(|signals| signals.cooling_off_minutes).into_iter().reduce(f64::min),
         })
     }
 }
@@ -94,7 +94,7 @@ fn signals(record: Node<'_>) -> Signals {
         provider_reputation: fraction("provider_reputation"),
         latency_p99_ms: number("latency_p99_ms").filter(|latency| *latency >= 0.0),
         conformance_level: record.get("conformance_level").and_then(Node::as_str).and_then(Level::parse),
-        cooling_off_minutes: None,
+        cooling_off_minutes: number("cooling_off_minutes").filter(|minutes| *minutes >= 0.0),
     }
 }
 

@@ -15,7 +15,6 @@ pub(crate) struct Fact<'a> {
     /// Which action of a manifest it is, from 1; 0 is the record itself.
     pub(crate) part: u16,
     latency_p99_ms: Option<f64>,
-    cooling_off_minutes: Option<f64>,
     prices: &'a [u8],
     names: &'a [u8],
 }
@@ -38,18 +37,14 @@ const NO_PRICE: u8 = 0;
 const AMOUNT_BYTES: usize = 16;
 
 const HAS_LATENCY: u8 = 1;
-const HAS_COOLING_OFF: u8 = 2;
 
 /// Writes the fact of a record.
 pub(crate) fn encode(collection: Collection, part: u16, id: &str, record: Node<'_>) -> Vec<u8> {
-    let quality = declared(record);
+    let latency = declared(record).latency_p99_ms;
     let mut bytes = Vec::with_capacity(id.len() * 2 + 48);
-    let flag = |signal: Option<f64>, flag: u8| if signal.is_some() { flag } else { 0 };
     bytes.extend(part.to_le_bytes());
-    bytes.push(flag(quality.latency_p99_ms, HAS_LATENCY) | flag(quality.cooling_off_minutes, HAS_COOLING_OFF));
-    for signal in [quality.latency_p99_ms, quality.cooling_off_minutes].into_iter().flatten() {
-        bytes.extend(signal.to_le_bytes());
-    }
+    bytes.push(if latency.is_some() { HAS_LATENCY } else { 0 });
+    bytes.extend(latency.into_iter().flat_map(f64::to_le_bytes));
     put_prices(&mut bytes, collection, record);
     bytes.push(NO_PRICE);
     put_text(&mut bytes, id);
@@ -125,9 +120,7 @@ impl<'a> Fact<'a> {
         let bytes = &mut bytes;
         let part = u16::from_le_bytes(take(bytes)?);
         let [flags] = take(bytes)?;
-        let mut signal =
-            |flag: u8| if flags & flag == 0 { Some(None) } else { take(bytes).map(|n| Some(f64::from_le_bytes(n))) };
-        let (latency_p99_ms, cooling_off_minutes) = (signal(HAS_LATENCY)?, signal(HAS_COOLING_OFF)?);
+        let latency_p99_ms = if flags & HAS_LATENCY == 0 { None } else { Some(f64::from_le_bytes(take(bytes)?)) };
         let prices = *bytes;
         while let Some(mask) = take::<1>(bytes)?.first().copied().filter(|mask| *mask != NO_PRICE) {
             if mask & FREE == 0 {
@@ -135,7 +128,7 @@ impl<'a> Fact<'a> {
                 *bytes = bytes.get(usize::from(length) + AMOUNT_BYTES..)?;
             }
         }
-        Some(Self { part, latency_p99_ms, cooling_off_minutes, prices, names: bytes })
+        Some(Self { part, latency_p99_ms, prices, names: bytes })
     }
 
     /// What the candidate is called.
@@ -173,11 +166,7 @@ impl<'a> Fact<'a> {
     /// What is known of its quality, with the word of others.
     pub(crate) fn signals(&self, others: Option<&Signals>) -> Signals {
         let others = others.cloned().unwrap_or_default();
-        Signals {
-            latency_p99_ms: others.latency_p99_ms.or(self.latency_p99_ms),
-            cooling_off_minutes: others.cooling_off_minutes.or(self.cooling_off_minutes),
-            ..others
-        }
+        Signals { latency_p99_ms: others.latency_p99_ms.or(self.latency_p99_ms), ..others }
     }
 }
 
@@ -223,7 +212,8 @@ mod tests {
         let fact = Fact::read(&bytes).unwrap();
         assert_eq!(fact.subject(), "did:web:p.example");
         let signals = fact.signals(None);
-        assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), Some(120.0)));
+        // A cooling-off time in praise of oneself is no evidence.
+        assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), None));
         assert!((0..bytes.len()).all(|cut| Fact::read(&bytes[..cut.min(20)]).is_none()));
     }
 }
