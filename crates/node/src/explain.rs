@@ -61,7 +61,7 @@ impl Node {
             "held": false,
         });
         let Some(judged) = self.find(intent, id)? else { return Ok(output) };
-        let rank = if judged.judgement.is_match(self.over_budget) { self.rank_of(intent, id)? } else { None };
+        let rank = if judged.judgement.is_match(self.over_budget) { self.rank_of(accepted, id)? } else { None };
         let ranking = aql::rank(intent, judged.candidate.quality(), judged.judgement.cost);
         let decision_id = format!("urn:rialto:decision:{}", crate::chance::name()?);
         let decision = Decision {
@@ -90,16 +90,19 @@ impl Node {
             _ => id,
         };
         let Some(record) = self.store.record(record)? else { return Ok(None) };
-        let found = self.with_market(intent, |market| {
+        let found = self.with_market(intent, None, |market| {
+            let alive = market.alive();
             let named = |unit: &index::Unit| {
-                market.index.alive(market.label).contains(*unit)
-                    && market.index.fact(*unit).and_then(Fact::read).is_some_and(|fact| fact.id == id)
+                alive.contains(*unit) && market.index.fact(*unit).and_then(Fact::read).is_some_and(|fact| fact.id == id)
             };
             Ok(market.index.units_of(record.number).find(named).map(|unit| market.look_at(unit)))
         })?;
         let Some((part, signals)) = found else { return Ok(None) };
         let candidate = candidate(&record.body, part, signals)?;
-        let judgement = aql::judge(intent, &candidate, self.over_budget, &mut evaluator())?;
-        Ok(Some(Judged { candidate, judgement }))
+        let mut evaluator = evaluator();
+        let judgement = aql::judge(intent, &candidate, self.over_budget, &mut evaluator)?;
+        let judged = Judged { candidate, judgement };
+        let member = self.is_member(intent, &judged, &mut evaluator)?;
+        Ok(Some(judged).filter(|_| member))
     }
 }
