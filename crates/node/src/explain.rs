@@ -8,16 +8,23 @@ use crate::collection::Collection;
 use crate::fact::Fact;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
-use crate::replies;
 use crate::resolve::{Accepted, Judged, candidate, evaluator};
 use aql::{Decision, Intent, Limits};
 use json::{Document, Pointer, Value, Writer, json};
 use std::sync::Arc;
 
+/// Every intent that may be asked may be asked about, with a candidate's id beside it.
+const REQUEST: json::Limits = json::Limits {
+    bytes: json::Limits::INTENT.bytes + 16 * 1024,
+    depth: json::Limits::INTENT.depth + 1,
+    nodes: json::Limits::INTENT.nodes + 2,
+    ..json::Limits::INTENT
+};
+
 impl Node {
     /// Explains a candidate, or the question as a whole when none is named.
     pub async fn explain(self: &Arc<Self>, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-        let request = Document::parse(bytes, &json::Limits::INTENT)?;
+        let request = Document::parse(bytes, &REQUEST)?;
         let root = request.root();
         if let Some((name, _)) = root.members().find(|(name, _)| !["intent", "candidate_id"].contains(name)) {
             let at = Pointer::root().child(name);
@@ -35,8 +42,7 @@ impl Node {
                 Refusal::new(Class::InvalidInput, "wrong_type", "a candidate is named by a text").at(at)
             })?),
         };
-        let digest = replies::digest(&json::canonical(document.root()));
-        let received = self.receive_for_explanation(intent, document, digest)?;
+        let received = self.receive_for_explanation(intent, document)?;
         let keys = self.issuer_keys(&received).await?;
         let node = Arc::clone(self);
         self.work(move || {

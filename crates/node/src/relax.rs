@@ -6,8 +6,8 @@
 //!
 //! The smallest changes come first. A bound that moves keeps the rest of the demand and is a smaller change than a part
 //! that is left out; among changes of one sort the one that brings more candidates is better, then the one that is
-//! read earlier. A bound moves to the nearest value among the records that were looked at, where each look is at those
-//! that lie nearer than the last; below a few hundred candidates that is the nearest of all.
+//! read earlier. To find how far a bound must move, some of those that it keeps out are looked at, then some of those
+//! that lie nearer than the nearest of them, and so on until nobody lies nearer or enough records are loaded.
 //!
 //! INVARIANT: `at_least` ≤ the true count ≤ `at_most`. No value is told that the answer to the changed question would
 //! not show to the same issuer.
@@ -31,11 +31,9 @@ const PARTS_MAX: usize = 64;
 /// Records that are loaded to find near misses and nearer bounds.
 const LOADS_MAX: usize = 64;
 /// How many of those may go to near misses.
-const NEAREST_LOADS: usize = 24;
+const NEAREST_LOADS: usize = 16;
 /// Records that are loaded at once to find a nearer bound.
-const SAMPLE: usize = 8;
-/// How often that is done for one bound.
-const ROUNDS: usize = 3;
+const SAMPLE: usize = 4;
 /// Near misses that are told.
 const NEAREST_MAX: usize = 5;
 /// Changes that are told.
@@ -138,14 +136,6 @@ impl<'a> Inquiry<'a> {
         Ok(())
     }
 
-    /// The same within the bound on records; says how many of them it was.
-    fn look_within(&mut self, units: &[Unit]) -> Result<usize, Error> {
-        let units = units.get(..units.len().min(LOADS_MAX - self.loads)).unwrap_or_default();
-        self.loads += units.len();
-        self.look_at(units)?;
-        Ok(units.len())
-    }
-
     fn leaves(&self) -> Value {
         let leaves = self.intent.constraints.leaves().iter().zip(&self.counts).enumerate();
         let told = leaves.map(|(number, (leaf, satisfied))| {
@@ -180,7 +170,9 @@ impl<'a> Inquiry<'a> {
             layer -= &self.whole.certain;
             let best = self.market.best(self.intent, self.node.over_budget, &layer, left);
             let units: Vec<Unit> = best.iter().map(|entry| entry.unit).collect();
-            left -= self.look_within(&units)?;
+            self.look_at(&units)?;
+            self.loads += units.len();
+            left -= units.len();
             near.extend(units.into_iter().filter(|unit| self.is_near(*unit)));
             if near.len() >= NEAREST_MAX || left == 0 {
                 break;
@@ -204,16 +196,22 @@ impl<'a> Inquiry<'a> {
 
     /// Changes that bring candidates, the best first.
     fn relaxations(&mut self) -> Result<Value, Error> {
+        let brings = |without: &Bounds| without.possible.len() > self.whole.certain.len();
+        let helpful: Vec<usize> =
+            self.without.iter().enumerate().filter(|(_, without)| brings(without)).map(|(number, _)| number).collect();
+        let movable = helpful.iter().filter(|number| self.bound_of(**number).is_some()).count();
+        let share = (LOADS_MAX - self.loads) / movable.max(1);
         let (mut moves, mut drops) = (Vec::new(), Vec::new());
-        for (number, without) in self.without.clone().iter().enumerate() {
-            if without.possible.len() <= self.whole.certain.len() {
-                continue;
-            }
-            let Some(leaf) = self.parts.get(number).and_then(|part| part.leaves.first()).copied() else { continue };
-            if let Some((leaf, moved)) = self.moved(number, without)? {
+        for number in helpful {
+            if let Some((leaf, side)) = self.bound_of(number)
+                && let Some(moved) = self.moved(number, leaf, side, share.max(SAMPLE))?
+            {
                 moves.push((moved.satisfied.possible.len(), moved.told(leaf)));
             }
-            drops.push((without.possible.len(), json!({"leaf": leaf, "drop": true, "satisfied": count(without)})));
+            let leaf = self.parts.get(number).and_then(|part| part.leaves.first());
+            if let Some((leaf, without)) = leaf.zip(self.without.get(number)) {
+                drops.push((without.possible.len(), json!({"leaf": leaf, "drop": true, "satisfied": count(without)})));
+            }
         }
         for changes in [&mut moves, &mut drops] {
             changes.sort_by_key(|(brought, _)| std::cmp::Reverse(*brought));
@@ -221,18 +219,25 @@ impl<'a> Inquiry<'a> {
         Ok(moves.into_iter().chain(drops).take(RELAXATIONS_MAX).map(|(_, change)| change).collect())
     }
 
+    /// The leaf of a part that is nothing but a bound, and on which side of it the leaf looks.
+    fn bound_of(&self, number: usize) -> Option<(usize, Side)> {
+        let leaf = self.parts.get(number)?.plain_leaf()?;
+        Some((leaf, Side::of(self.intent.constraints.leaves().get(leaf)?.operator)?))
+    }
+
     /// The nearest bound of a part that lets somebody in who satisfies all the others.
-    fn moved(&mut self, number: usize, without: &Bounds) -> Result<Option<(usize, Moved)>, Error> {
-        let leaves = self.intent.constraints.leaves();
-        let Some(position) = self.parts.get(number).and_then(Part::plain_leaf) else { return Ok(None) };
-        let Some((leaf, side)) = leaves.get(position).and_then(|leaf| Some((leaf, Side::of(leaf.operator)?))) else {
-            return Ok(None);
-        };
+    fn moved(&mut self, number: usize, leaf: usize, side: Side, mut loads: usize) -> Result<Option<Moved>, Error> {
+        let (leaves, without) = (self.intent.constraints.leaves(), self.without.get(number).cloned());
+        let Some((leaf, without)) = leaves.get(leaf).zip(without) else { return Ok(None) };
         let mut open = &without.possible - &self.whole.certain;
         let mut nearest: Option<(Unit, Document)> = None;
-        for _ in 0..ROUNDS {
-            let sample = spread(&open, SAMPLE);
-            self.look_within(&sample)?;
+        while loads > 0 && !open.is_empty() {
+            let sample = spread(&open, SAMPLE.min(loads).min(LOADS_MAX.saturating_sub(self.loads)));
+            if sample.is_empty() {
+                break;
+            }
+            self.look_at(&sample)?;
+            (self.loads, loads) = (self.loads + sample.len(), loads - sample.len());
             open -= sample.iter().copied().collect::<RoaringBitmap>();
             let found = self.nearest_value(leaf, side, number, &sample);
             if let Some((unit, value)) = found.filter(|(_, value)| is_nearer(side, value, nearest.as_ref())) {
@@ -242,9 +247,9 @@ impl<'a> Inquiry<'a> {
         }
         let Some((unit, value)) = nearest else { return Ok(None) };
         let mut satisfied = self.bounded(leaf, side.operator(), &value)?;
-        parts::and(&mut satisfied, without);
+        parts::and(&mut satisfied, &without);
         satisfied.certain.insert(unit);
-        Ok(Some((position, Moved { side, to: value.root().to_value(), satisfied })))
+        Ok(Some(Moved { side, to: value.root().to_value(), satisfied }))
     }
 
     /// The value nearest to the bound that somebody shows who fails this part and nothing else.
@@ -428,11 +433,16 @@ fn single_floors(floor: &Signals) -> Vec<(&'static str, Signals)> {
     ]
 }
 
-/// Some units of a set, evenly spread over it, so that the same question looks at the same ones.
+/// Some units from all over a set. The same question looks at the same ones, and no pattern in the set is met by one in
+/// the choice.
 fn spread(units: &RoaringBitmap, wanted: usize) -> Vec<Unit> {
     let (count, wanted) = (units.len(), wanted as u64);
     if count <= wanted {
         return units.iter().collect();
     }
-    (0..wanted).filter_map(|step| units.select(u32::try_from(step * count / wanted).unwrap_or_default())).collect()
+    let chosen = |step: u64| {
+        let jitter = ((count ^ (step << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % count;
+        units.select(u32::try_from((step * count + jitter) / wanted).unwrap_or_default())
+    };
+    (0..wanted).filter_map(chosen).collect()
 }

@@ -59,6 +59,9 @@ impl Node {
 
     /// The same bytes again are the same answer; other bytes under the same name are refused.
     fn answer_once(&self, accepted: &Accepted, cursor: Option<&str>) -> Result<Vec<u8>, Error> {
+        if cursor == Some("") {
+            return Err(pages::unknown().into());
+        }
         let (intent, now) = (&accepted.intent, self.clock.millis());
         let key = replies::key(&intent.issuer_did, &intent.intent_id, cursor.unwrap_or_default());
         match self.replies.claim(key, accepted.digest, now)? {
