@@ -69,7 +69,8 @@ impl Course<'_> {
         let (method, url, body) = if let Some(intent) = step.get("ask") {
             let intent = self.intent(&self.fill(intent, i)?, by)?;
             let cursor = step["cursor"].as_str().map(|cursor| self.text(cursor, i, true)).transpose()?;
-            let url = cursor.map_or_else(|| target.intent.clone(), |cursor| format!("{}?cursor={cursor}", target.intent));
+            let url =
+                cursor.map_or_else(|| target.intent.clone(), |cursor| format!("{}?cursor={cursor}", target.intent));
             ("POST", url, self.body(step, intent)?)
         } else if let Some(record) = step.get("publish") {
             let mut record = self.fill(record, i)?;
@@ -164,11 +165,9 @@ impl Course<'_> {
             self.check_window(turn)?;
         }
         let details = &said.value["error"]["details"];
-        for (name, found) in [
-            ("code", &details["code"]),
-            ("at", &details["pointer"]),
-            ("class", &said.value["error"]["code"]),
-        ] {
+        for (name, found) in
+            [("code", &details["code"]), ("at", &details["pointer"]), ("class", &said.value["error"]["code"])]
+        {
             if let Some(wanted) = expect.get(name) {
                 ensure!(wanted == found, "{name} {wanted} is expected, not {found}");
             }
