@@ -12,7 +12,7 @@ mod select;
 mod pages;
 
 pub(crate) use pages::Pages;
-pub(crate) use receive::{Accepted, reused};
+pub(crate) use receive::{Accepted, Received, reused, verify};
 pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
 
 use crate::chance;
@@ -24,6 +24,7 @@ use aql::{Category, Constraints, Intent, Resolution, Responder};
 use json::{Document, Pointer, json};
 use pages::Walk;
 use std::sync::Arc;
+use tracing::debug_span;
 
 /// Candidates on one page of an answer.
 pub const PAGE: usize = 100;
@@ -45,7 +46,15 @@ struct Page {
 impl Node {
     /// Answers a signed intent, or the next page of it.
     pub async fn answer(self: &Arc<Self>, bytes: &[u8], cursor: Option<&str>) -> Result<Vec<u8>, Error> {
-        let received = self.receive(bytes)?;
+        self.answer_received(self.receive(bytes)?, cursor).await
+    }
+
+    /// Answers an intent whose cheap checks have passed.
+    pub(crate) async fn answer_received(
+        self: &Arc<Self>,
+        received: Received,
+        cursor: Option<&str>,
+    ) -> Result<Vec<u8>, Error> {
         let keys = self.issuer_keys(&received).await?;
         let cursor = cursor.map(str::to_owned);
         let node = Arc::clone(self);
@@ -66,6 +75,7 @@ impl Node {
             Known::New => {}
         }
         let answered = self.resolve(accepted, cursor, key).and_then(|answer| {
+            let _keep = debug_span!("keep").entered();
             self.replies.keep(key, accepted.digest, expiry(intent), &answer, now)?;
             Ok(answer)
         });
@@ -81,14 +91,16 @@ impl Node {
             Some(cursor) => self.pages.take(cursor, accepted.digest, now)?,
             None => Walk {
                 digest: accepted.digest,
-                queue: self.with_market(&accepted.intent, |market| market.queue(&accepted.intent, self.over_budget))?,
+                queue: debug_span!("enumerate").in_scope(|| {
+                    self.with_market(&accepted.intent, |market| market.queue(&accepted.intent, self.over_budget))
+                })?,
                 returned: 0,
                 expires: expiry(&accepted.intent),
             },
         };
-        let page = self.page(&accepted.intent, &mut walk)?;
+        let page = debug_span!("judge").in_scope(|| self.page(&accepted.intent, &mut walk))?;
         let next = if page.more { Some(chance::name()?) } else { None };
-        let answer = self.write(&accepted.intent, &page, key, next.as_deref())?;
+        let answer = debug_span!("sign").in_scope(|| self.write(&accepted.intent, &page, key, next.as_deref()))?;
         if let Some(next) = next {
             walk.returned += page.matches.len();
             self.pages.keep(&next, walk, now);
