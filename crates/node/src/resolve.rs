@@ -12,7 +12,7 @@ mod select;
 mod pages;
 
 pub(crate) use pages::Pages;
-pub(crate) use receive::{Accepted, reused};
+pub(crate) use receive::{Accepted, Received, reused, verify};
 pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
 
 use crate::chance;
@@ -25,6 +25,7 @@ use aql::{Category, Constraints, Intent, Resolution, Responder};
 use json::{Document, Pointer, json};
 use pages::Walk;
 use std::sync::Arc;
+use tracing::debug_span;
 
 /// Candidates on one page of an answer.
 pub const PAGE: usize = 100;
@@ -46,7 +47,15 @@ struct Page {
 impl Node {
     /// Answers a signed intent, or the next page of it.
     pub async fn answer(self: &Arc<Self>, bytes: &[u8], cursor: Option<&str>) -> Result<Vec<u8>, Error> {
-        let received = self.receive(bytes)?;
+        self.answer_received(self.receive(bytes)?, cursor).await
+    }
+
+    /// Answers an intent whose cheap checks have passed.
+    pub(crate) async fn answer_received(
+        self: &Arc<Self>,
+        received: Received,
+        cursor: Option<&str>,
+    ) -> Result<Vec<u8>, Error> {
         let keys = self.issuer_keys(&received).await?;
         let cursor = cursor.map(str::to_owned);
         let node = Arc::clone(self);
@@ -70,6 +79,7 @@ impl Node {
             Known::New => {}
         }
         let answered = self.resolve(accepted, cursor, key).and_then(|answer| {
+            let _keep = debug_span!("keep").entered();
             self.replies.keep(key, accepted.digest, expiry(intent), &answer, now)?;
             Ok(answer)
         });
@@ -83,11 +93,11 @@ impl Node {
         let now = self.clock.millis();
         let mut walk = match cursor {
             Some(cursor) => self.pages.take(cursor, accepted.digest, now)?,
-            None => self.walk(accepted)?,
+            None => debug_span!("enumerate").in_scope(|| self.walk(accepted))?,
         };
-        let page = self.page(&accepted.intent, &mut walk)?;
+        let page = debug_span!("judge").in_scope(|| self.page(&accepted.intent, &mut walk))?;
         let next = if page.more { Some(chance::name()?) } else { None };
-        let answer = self.write(&accepted.intent, &page, key, next.as_deref())?;
+        let answer = debug_span!("sign").in_scope(|| self.write(&accepted.intent, &page, key, next.as_deref()))?;
         if let Some(next) = next {
             walk.returned += page.matches.len();
             self.pages.keep(&next, walk, now);
