@@ -122,7 +122,8 @@ pub fn torment(program: &Program, torment: &Torment, progress: &mut dyn FnMut(&T
         let kept = load::run(&mut node, &mut ledgers, ASKERS, Duration::from_millis(span), &mut chance)?;
         highest = highest.max(kept.sequence);
         note(&mut toll, &kept, &ledgers);
-        let (restarted, took) = program.serve().with_context(|| format!("the node does not start after kill {}", cycle + 1))?;
+        let (restarted, took) =
+            program.serve().with_context(|| format!("the node does not start after kill {}", cycle + 1))?;
         node = restarted;
         toll.cycles += 1;
         toll.restarts.push(took * 1_000.0);

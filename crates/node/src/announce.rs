@@ -1,7 +1,7 @@
 //! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
 
 use crate::node::Node;
-use crate::resolve::{PAGE, REJECTED};
+use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
 use json::{Value, json};
 
 /// Levels of RFC 0020 §7 whose requirements the node meets.
@@ -105,7 +105,7 @@ pub fn limits() -> Value {
             "skew_seconds": intent.skew_seconds,
         },
         "evaluation": {"visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps},
-        "answer": {"candidates": PAGE, "rejected": REJECTED},
+        "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
     })
 }
 

@@ -74,7 +74,9 @@ pub fn examine(target: Target, settings: Settings, progress: &(dyn Fn(usize, usi
     let mut findings = Vec::new();
     for requirement in Requirement::all()? {
         let mut finding = Finding { requirement, passed: 0, failed: Vec::new(), not_put: BTreeMap::new() };
-        for (case, outcome) in cases.iter().zip(&outcomes).filter(|(case, _)| case.requirement == finding.requirement.id) {
+        for (case, outcome) in
+            cases.iter().zip(&outcomes).filter(|(case, _)| case.requirement == finding.requirement.id)
+        {
             match outcome {
                 Outcome::Passed => finding.passed += 1,
                 Outcome::Failed(why) => finding.failed.push((case.id.clone(), why.clone())),
@@ -140,7 +142,8 @@ impl Examination {
         if counting().any(|finding| !finding.failed.is_empty()) {
             return Level::NotMet;
         }
-        let shown = |finding: &Finding| finding.passed > 0 || (self.has_records && finding.requirement.scope == "language");
+        let shown =
+            |finding: &Finding| finding.passed > 0 || (self.has_records && finding.requirement.scope == "language");
         if counting().next().is_some() && counting().all(shown) { Level::Met } else { Level::NotShown }
     }
 

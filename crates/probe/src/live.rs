@@ -123,13 +123,17 @@ impl Live {
         if let Some((code, at)) = said.refusal() {
             return Ok(Err(json!({"code": code, "at": at})));
         }
-        let ours = |found: &Value| question.records.iter().any(|dressed| found.get("candidate_id") == Some(&json!(dressed.id)));
+        let ours = |found: &Value| {
+            question.records.iter().any(|dressed| found.get("candidate_id") == Some(&json!(dressed.id)))
+        };
         let mut found = json!({});
         for list in ["candidates", "rejected"] {
             let entries = shown::list(&said.value, list);
             found[list] = entries.iter().filter(|entry| ours(entry)).map(shown::entry).collect();
         }
-        let named = |list: &str| shown::list(&found, list).iter().filter_map(|entry| entry.get("id").cloned()).collect::<Vec<_>>();
+        let named = |list: &str| {
+            shown::list(&found, list).iter().filter_map(|entry| entry.get("id").cloned()).collect::<Vec<_>>()
+        };
         let (mut told, wanted) = (named("candidates"), shown::list(&case.expect, "rejected").len());
         told.extend(named("rejected"));
         let alone = case.kind != "resolve";
@@ -234,7 +238,8 @@ impl Live {
     pub(crate) fn withdraw(&self, id: &str, by: &str) -> Result<()> {
         let url = self.target.record(id).context(NO_RECORDS)?;
         let body = self.withdrawal(by, id)?.to_string();
-        let said = self.target.send(&Request { method: "DELETE", url: &url, media_type: OAP_JSON, body: body.as_bytes() })?;
+        let said =
+            self.target.send(&Request { method: "DELETE", url: &url, media_type: OAP_JSON, body: body.as_bytes() })?;
         match said.status {
             200 | 404 | 410 => Ok(()),
             _ => bail!("`{id}` was published and cannot be withdrawn: {}", said.brief()),
@@ -327,7 +332,9 @@ impl Live {
         }
         if case.expect.get("signer").is_some() {
             if case.expect.get("signer") != Some(&json!(DESK)) {
-                return Ok(Outcome::NotPut("the key that signed the case is not at hand, and it is no Ed25519 key".into()));
+                return Ok(Outcome::NotPut(
+                    "the key that signed the case is not at hand, and it is no Ed25519 key".into(),
+                ));
             }
             let value = document.pointer("/signature/value").and_then(Value::as_str).unwrap_or_default().to_owned();
             let kid = document.pointer("/signature/kid").and_then(Value::as_str).map(str::to_owned);
@@ -338,7 +345,10 @@ impl Live {
         }
         let bytes = document.to_string().into_bytes();
         if let Err(refused) = Intent::parse(&bytes, &Limits::STANDARD) {
-            let reason = format!("the document is refused as an intent ({}) before its signature is looked at", refused.code.name());
+            let reason = format!(
+                "the document is refused as an intent ({}) before its signature is looked at",
+                refused.code.name()
+            );
             return Ok(Outcome::NotPut(reason));
         }
         let said = self.target.post(&self.target.intent, &bytes)?;

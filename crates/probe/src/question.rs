@@ -140,7 +140,9 @@ impl Question {
         let mut intent = case.input("intent").clone();
         let category = intent["category"].as_str().unwrap_or_default();
         if category == "action" {
-            return Err("an action is a part of a manifest and has no record of its own; node cases ask for them".into());
+            return Err(
+                "an action is a part of a manifest and has no record of its own; node cases ask for them".into()
+            );
         }
         if category == "subscription" {
             return Err("a standing intent is answered by a feed, level Q3".into());

@@ -66,13 +66,17 @@ impl Conformance {
 
 fn described(examined: &Examination) -> String {
     let mut text = format!("{} {}\n\n", paint(STRONG, "examined"), shown(&examined.did));
-    let header = format!("{:<12} {:>2}  {:<18} {:>6} {:>6} {:>6}", "requirement", "", "section", "passed", "failed", "not put");
+    let header =
+        format!("{:<12} {:>2}  {:<18} {:>6} {:>6} {:>6}", "requirement", "", "section", "passed", "failed", "not put");
     text.push_str(&format!("{}\n", paint(DIM, header)));
     for finding in &examined.findings {
         text.push_str(&line(finding));
     }
     let (passed, failed, not_put) = examined.totals();
-    text.push_str(&format!("\n{} passed, {failed} failed, {not_put} cannot be put over HTTP:\n", count(passed, "case")));
+    text.push_str(&format!(
+        "\n{} passed, {failed} failed, {not_put} cannot be put over HTTP:\n",
+        count(passed, "case")
+    ));
     for (reason, cases) in reasons(examined) {
         text.push_str(&format!("{cases:>6}  {}\n", shown(&reason)));
     }
@@ -130,6 +134,6 @@ fn reasons(examined: &Examination) -> Vec<(String, usize)> {
             None => counted.push((reason.clone(), *cases)),
         }
     }
-    counted.sort_by(|left, right| right.1.cmp(&left.1));
+    counted.sort_by_key(|(_, cases)| std::cmp::Reverse(*cases));
     counted
 }

@@ -36,8 +36,12 @@ fn the_node_meets_q1_in_every_case_that_can_be_put() {
     let (node, _) = program(&home).serve().unwrap();
     let ran = home.run(&["conformance", &node.url, "--json"]);
     let report: Value = serde_json::from_str(&ran.out).unwrap();
-    let failed: Vec<&Value> =
-        report["requirements"].as_array().unwrap().iter().flat_map(|found| found["failed"].as_array().unwrap()).collect();
+    let failed: Vec<&Value> = report["requirements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|found| found["failed"].as_array().unwrap())
+        .collect();
     assert_eq!(failed, [&json!(null); 0]);
     assert_eq!((ran.code, &report["q1"], &report["left_behind"]), (0, &json!("met"), &json!([])), "{}", ran.err);
     assert!(report["passed"].as_u64().unwrap() >= 1_841, "{}", report["passed"]);
@@ -85,7 +89,9 @@ fn a_node_that_says_the_opposite_is_found_out() {
         }
     });
     assert_eq!(forged.q1(), Level::NotMet);
-    assert!(forged.findings.iter().flat_map(|found| &found.failed).any(|(_, why)| why.contains("not signed by the node")));
+    assert!(
+        forged.findings.iter().flat_map(|found| &found.failed).any(|(_, why)| why.contains("not signed by the node"))
+    );
     // A refusal that becomes an answer is one, too.
     let lax = examined(&node.url, "AQL-INT-06", |url, reply| {
         if url.ends_with("/oap/intent") && reply.status == 400 {
