@@ -2,7 +2,7 @@
 
 use crate::invoke::ACTION;
 use crate::node::Node;
-use crate::resolve::{PAGE, REJECTED};
+use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
 use json::{Value, json};
 
 /// Levels of RFC 0020 §7 whose requirements the node meets.
@@ -134,7 +134,7 @@ pub(crate) fn limits() -> Value {
             "skew_seconds": intent.skew_seconds,
         },
         "evaluation": {"visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps},
-        "answer": {"candidates": PAGE, "rejected": REJECTED},
+        "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
     })
 }
 

@@ -4,7 +4,6 @@ mod edge;
 mod interface;
 mod routes;
 #[cfg(feature = "otel")]
-mod telemetry;
 mod tls;
 
 use json::{Document, Limits, Value, json};
@@ -123,7 +122,8 @@ impl Answer {
         assert_eq!(self.bytes, json::canonical_value(&value), "canonical");
         assert!(self.header("content-type").starts_with("application/oap+json"));
         let document = Document::of(&value).unwrap();
-        let keys = trust::DidDocument::read(Document::of(&node.identity().document()).unwrap().root(), node.identity().did());
+        let keys =
+            trust::DidDocument::read(Document::of(&node.identity().document()).unwrap().root(), node.identity().did());
         trust::Signed::read(&document).unwrap().verify_with(&keys.unwrap()).unwrap();
         value
     }
