@@ -87,9 +87,7 @@ pub fn page(files: &[TextFile]) -> Result<String> {
 
 /// The same list as JSON, which a node serves.
 pub fn json(files: &[TextFile]) -> Result<String> {
-    let code = |Refusal { code, meaning, section, advice }: &Refusal| {
-        json!({"code": code, "meaning": meaning, "section": section, "advice": advice})
-    };
+    let code = |Refusal { code, meaning, section, advice }: &Refusal| json!({"code": code, "meaning": meaning, "section": section, "advice": advice});
     let family = |family: &Family| {
         let codes: Vec<Value> = family.refusal.iter().map(code).collect();
         json!({"title": family.title, "when": family.when, "codes": codes})

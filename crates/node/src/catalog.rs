@@ -11,7 +11,7 @@ use crate::fact;
 use crate::refusal::Error;
 use index::Index;
 use json::{Document, Limits};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use store::{Change, Kind, Operation, Sequence, Store};
 
@@ -199,7 +199,7 @@ impl Catalog {
     }
 }
 
-fn opened(folder: &PathBuf) -> Result<Index, Error> {
+fn opened(folder: &Path) -> Result<Index, Error> {
     match Index::open(folder) {
         Ok(index) => Ok(index),
         Err(error) => {

@@ -203,10 +203,8 @@ pub(crate) fn check_window(issued_at: Instant, now: Instant) -> Result<(), Refus
 
 /// When a message was issued.
 pub(crate) fn issued_at(document: &Document) -> Result<Instant, Refusal> {
-    Instant::parse_rfc3339(&text(document, "issued_at")?).ok_or_else(|| Refusal {
-        code: "invalid_timestamp",
-        ..invalid("issued_at", "RFC 3339 with an offset, please")
-    })
+    Instant::parse_rfc3339(&text(document, "issued_at")?)
+        .ok_or_else(|| Refusal { code: "invalid_timestamp", ..invalid("issued_at", "RFC 3339 with an offset, please") })
 }
 
 /// What a record in a publication is called.

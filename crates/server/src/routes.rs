@@ -149,11 +149,7 @@ async fn explain(
     shared.reply(&asked, explained.await)
 }
 
-async fn decision(
-    State(shared): State<Shared>,
-    Extension(asked): Extension<Asked>,
-    name: Name,
-) -> Response<Body> {
+async fn decision(State(shared): State<Shared>, Extension(asked): Extension<Asked>, name: Name) -> Response<Body> {
     let found = async {
         let (node, name) = (Arc::clone(&shared.node), request::name(name)?);
         blocking(move || node.decision(&name)).await

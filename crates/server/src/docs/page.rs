@@ -102,11 +102,7 @@ impl Page {
                 Some(text) => text.to_owned(),
                 None => format!("{:#}", example.to_value()),
             };
-            let _ = write!(
-                self.routes,
-                "<details><summary>example</summary><pre>{}</pre></details>",
-                escape(&example)
-            );
+            let _ = write!(self.routes, "<details><summary>example</summary><pre>{}</pre></details>", escape(&example));
         }
     }
 }

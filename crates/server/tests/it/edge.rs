@@ -18,7 +18,7 @@ async fn speak(house: &House, words: &[u8]) -> (String, Duration) {
     let mut heard = Vec::new();
     let reading = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut heard)).await;
     // A reset after an answer is as good as an end: the node does not wait for what it will not read.
-    let _ = reading.expect("the node hangs up");
+    assert!(reading.is_ok(), "the node hangs up");
     (String::from_utf8_lossy(&heard).into_owned(), begun.elapsed())
 }
 
@@ -80,7 +80,8 @@ async fn another_name_than_the_nodes_is_misdirected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_beyond_its_limit_is_refused_before_it_is_read() {
     let house = House::open().await;
-    let head = "POST /oap/intent HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n";
+    let head =
+        "POST /oap/intent HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n";
     let (heard, took) = speak(&house, format!("{head}content-length: 1000000000000\r\n\r\n{{").as_bytes()).await;
     refusal(&house, &heard, 413, "json_too_large");
     assert!(heard.contains(r#""limit":{"got":1000000000000,"max":65536,"name":"intent.bytes"}"#), "{heard}");
@@ -118,7 +119,9 @@ async fn only_plain_json_in_utf8_is_read() {
         let answer = send("application/json", Some(encoding), body.clone().into_bytes()).await;
         answer.refused(&house.node, 415, "content_encoding_not_supported");
     }
-    for content_type in ["text/plain", "application/json; charset=utf-16", "application/cbor", "", "multipart/form-data"] {
+    for content_type in
+        ["text/plain", "application/json; charset=utf-16", "application/cbor", "", "multipart/form-data"]
+    {
         let answer = send(content_type, None, body.clone().into_bytes()).await;
         answer.refused(&house.node, 415, "content_type_not_supported");
     }
@@ -136,7 +139,10 @@ async fn only_plain_json_in_utf8_is_read() {
 async fn whoever_is_slow_is_not_waited_for() {
     let house = House::with(impatient(), None, None).await;
     let (heard, took) = speak(&house, b"GET /health HTTP/1.1\r\nhost: local").await;
-    assert!(heard.is_empty() && took >= Duration::from_millis(300) && took < Duration::from_secs(5), "{heard} {took:?}");
+    assert!(
+        heard.is_empty() && took >= Duration::from_millis(300) && took < Duration::from_secs(5),
+        "{heard} {took:?}"
+    );
 
     let head = "POST /oap/intent HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     let (heard, took) = speak(&house, format!("{head}content-length: 100\r\n\r\n{{").as_bytes()).await;
@@ -190,7 +196,9 @@ async fn a_request_under_way_is_finished_when_the_node_stops() {
     let (begin, end) = body.split_at(body.len() / 2);
     let mut stream = TcpStream::connect(house.address()).await.unwrap();
     let length = body.len();
-    let head = format!("POST /oap/intent HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
+    let head = format!(
+        "POST /oap/intent HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
     stream.write_all(format!("{head}{begin}").as_bytes()).await.unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;
     let address = house.address().to_owned();
@@ -245,6 +253,8 @@ async fn figures_are_openmetrics() {
     }
     assert!(text.contains("rialto_http_requests_total{route=\"/oap/intent\",status=\"200\"} 1\n"), "{text}");
     assert!(text.contains("route=\"other\",status=\"404\"") && !text.contains("stranger"));
-    assert!(text.contains("rialto_candidates{collection=\"manifests\"} 1\n") && text.contains("rialto_log_sequence 1\n"));
+    assert!(
+        text.contains("rialto_candidates{collection=\"manifests\"} 1\n") && text.contains("rialto_log_sequence 1\n")
+    );
     assert_eq!(house.node.clock().millis(), NOW);
 }

@@ -24,7 +24,8 @@ fn registry() -> Registry<'static> {
     let mut registry = Registry::new();
     for name in names() {
         let schema = read(&folder().join(name));
-        registry = registry.add(schema["$id"].as_str().unwrap().to_owned(), schema).unwrap();
+        let id = schema["$id"].as_str().unwrap().to_owned();
+        registry = registry.add(id, schema).unwrap();
     }
     registry.prepare().unwrap()
 }
@@ -126,13 +127,15 @@ async fn the_router_does_what_is_described_and_nothing_else() {
     let openapi = house.get("/openapi.json").await.json();
     assert_eq!(openapi["openapi"], "3.1.0");
     for (path, methods) in openapi["paths"].as_object().unwrap() {
-        let described: BTreeSet<String> = methods.as_object().unwrap().keys().map(|method| method.to_uppercase()).collect();
+        let described: BTreeSet<String> =
+            methods.as_object().unwrap().keys().map(|method| method.to_uppercase()).collect();
         let path = path.replace("{id}", "urn%3Ax").replace("{name}", "oap-intent.schema.json");
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             let answer = house.send(method.parse::<Method>().unwrap(), &path, &json!({})).await;
             let done = answer.status != StatusCode::METHOD_NOT_ALLOWED;
             assert_eq!(done, described.contains(method), "{method} {path}: {}", answer.status);
-            let nowhere = answer.status == StatusCode::NOT_FOUND && answer.bytes.windows(12).any(|word| word == b"no_such_path");
+            let nowhere =
+                answer.status == StatusCode::NOT_FOUND && answer.bytes.windows(12).any(|word| word == b"no_such_path");
             assert!(!nowhere, "{method} {path}");
         }
     }
@@ -146,7 +149,13 @@ async fn what_the_description_points_to_is_served() {
         assert!(answer.header("content-type").starts_with("application/schema+json"), "{name}");
         assert_eq!(answer.json(), read(&folder().join(&name)));
     }
-    let described: BTreeSet<String> = house.get("/refusals.json").await.json().as_array().unwrap().iter()
+    let described: BTreeSet<String> = house
+        .get("/refusals.json")
+        .await
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
         .flat_map(|family| family["codes"].as_array().unwrap())
         .map(|refusal| refusal["code"].as_str().unwrap().to_owned())
         .collect();

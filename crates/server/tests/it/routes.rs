@@ -17,7 +17,10 @@ async fn a_record_comes_is_found_explained_and_goes() {
     let acknowledged = first.ok(node);
     valid(ENVELOPE, &acknowledged);
     let output = &acknowledged["output"];
-    assert_eq!((&output["record_id"], &output["state"], &output["sequence"]), (&json!(did), &json!("active"), &json!(1)));
+    assert_eq!(
+        (&output["record_id"], &output["state"], &output["sequence"]),
+        (&json!(did), &json!("active"), &json!(1))
+    );
     assert_eq!(house.post("/oap/records", &published).await.bytes, first.bytes, "the same bytes, the same answer");
 
     let asked = intent("found");
@@ -105,7 +108,8 @@ async fn an_audit_shows_the_published_receipts_of_a_principal() {
     }
     let audit = house.get(&format!("/oap/audit?principal_did={}&limit=2", escaped(&me))).await.ok(&house.node);
     valid("rialto-audit.schema.json", &audit);
-    let ids: Vec<&str> = audit["receipts"].as_array().unwrap().iter().map(|receipt| receipt["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> =
+        audit["receipts"].as_array().unwrap().iter().map(|receipt| receipt["id"].as_str().unwrap()).collect();
     assert_eq!((ids, &audit["total"]), (vec!["urn:oap:receipt:2", "urn:oap:receipt:1"], &json!(3)));
     let nobody = house.get("/oap/audit?principal_did=did:web:nobody.example").await.ok(&house.node);
     assert_eq!((&nobody["receipts"], &nobody["total"]), (&json!([]), &json!(0)));
@@ -140,7 +144,11 @@ async fn a_deletion_withdraws_what_its_principal_published_and_nothing_else() {
     let receipt = first.ok(node);
     valid("oap-deletion-receipt.schema.json", &receipt);
     assert_eq!((&receipt["principal_did"], &receipt["method"]), (&request["principal_did"], &json!("tombstone")));
-    house.get(&format!("/oap/records/{}", escaped(provider().did_key().as_str()))).await.refused(node, 404, "record_not_found");
+    house.get(&format!("/oap/records/{}", escaped(provider().did_key().as_str()))).await.refused(
+        node,
+        404,
+        "record_not_found",
+    );
     house.get("/oap/records/urn%3Ak%3A1").await.refused(node, 404, "record_not_found");
     assert_eq!(house.get("/oap/records/urn%3Ak%3A2").await.json(), theirs);
 
@@ -204,7 +212,8 @@ async fn a_copy_that_is_still_right_costs_no_body() {
         assert_eq!(answer.status.as_u16(), status, "{named}");
         assert_eq!((answer.header("etag"), answer.bytes.is_empty()), (etag.as_str(), status == 304));
     }
-    let weak = Answer::of(house.request(Method::GET, &address).header("if-none-match", format!("\"a\", W/{etag}"))).await;
+    let weak =
+        Answer::of(house.request(Method::GET, &address).header("if-none-match", format!("\"a\", W/{etag}"))).await;
     assert_eq!(weak.status, StatusCode::NOT_MODIFIED);
     let head = Answer::of(house.request(Method::HEAD, &address)).await;
     assert_eq!((head.status, head.header("etag"), head.bytes.len()), (StatusCode::OK, etag.as_str(), 0));

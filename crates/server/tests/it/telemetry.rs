@@ -54,15 +54,20 @@ async fn the_steps_of_a_request_are_spans_of_the_callers_trace() {
     house.publish("traced", "manifest", manifest()).await;
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let request = house.request(Method::POST, "/oap/intent").header("content-type", "application/json");
-    let request = request.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01")).body(intent("traced").to_string());
+    let request =
+        request.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01")).body(intent("traced").to_string());
     Answer::of(request).await.ok(&house.node);
     house.close().await;
     tokio::task::spawn_blocking(|| exporter.close()).await.unwrap();
 
     let sent = batches.lock().unwrap();
     let all: Vec<u8> = sent.iter().flat_map(|(_, body)| body.clone()).collect();
-    assert!(sent.iter().all(|(head, _)| head.starts_with("post /v1/traces http/1.1") && head.contains("application/x-protobuf")));
-    let steps = ["receive", "parse", "check", "keys", "verify", "enumerate", "judge", "sign", "keep", "commit", "index"];
+    assert!(
+        sent.iter()
+            .all(|(head, _)| head.starts_with("post /v1/traces http/1.1") && head.contains("application/x-protobuf"))
+    );
+    let steps =
+        ["receive", "parse", "check", "keys", "verify", "enumerate", "judge", "sign", "keep", "commit", "index"];
     for name in ["POST /oap/intent", "POST /oap/records", "http.response.status_code", "rialto"].iter().chain(&steps) {
         assert!(has(&all, name.as_bytes()), "no `{name}`");
     }
