@@ -81,7 +81,7 @@ pub struct Refusal {
     /// In words, with what would be right.
     pub detail: String,
     /// The limit that was passed, if one was.
-    pub limit: Option<Exceeded>,
+    pub limit: Option<Box<Exceeded>>,
     /// After how many milliseconds it may be tried again, if that would help.
     pub retry_after_ms: Option<u64>,
 }
@@ -102,7 +102,7 @@ impl Refusal {
     /// The same, since a limit was passed.
     #[must_use]
     pub fn limited(mut self, name: &str, max: u64, got: u64) -> Self {
-        self.limit = Some(Exceeded { name: name.to_owned(), max, got });
+        self.limit = Some(Box::new(Exceeded { name: name.to_owned(), max, got }));
         self
     }
 }
@@ -135,7 +135,14 @@ impl From<aql::Refusal> for Refusal {
     fn from(refusal: aql::Refusal) -> Self {
         let code = refusal.code.name();
         let class = if code == "json_too_large" { Class::TooLarge } else { Class::InvalidInput };
-        Self { class, code, at: refusal.at, detail: refusal.detail, limit: refusal.limit, retry_after_ms: None }
+        Self {
+            class,
+            code,
+            at: refusal.at,
+            detail: refusal.detail,
+            limit: refusal.limit.map(Box::new),
+            retry_after_ms: None,
+        }
     }
 }
 

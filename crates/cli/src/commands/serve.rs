@@ -5,13 +5,15 @@ use crate::failure::{Exit, Failure};
 use crate::house::{self, DataFolder};
 use crate::output::{self, DIM, GOOD, STRONG, paint};
 use json::json;
-use node::{Config, DoorPolicy, Node};
+use node::{Config, DoorPolicy, Node, Operator};
 use server::{Listening, Tls};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 /// Answer intents over HTTP
 ///
@@ -55,6 +57,23 @@ pub(crate) struct Serve {
     #[arg(long)]
     private_networks: bool,
 
+    /// Who answers for the node, in its manifest
+    #[arg(long, value_name = "NAME")]
+    operator: Option<String>,
+
+    /// Where people write to the operator, in its manifest
+    #[arg(long, value_name = "EMAIL")]
+    contact: Option<String>,
+
+    /// A country whose law holds, two letters; may be repeated
+    #[arg(long = "jurisdiction", value_name = "COUNTRY", value_parser = country)]
+    jurisdictions: Vec<String>,
+
+    /// The OpenTelemetry collector that spans are sent to, OTLP over HTTP, such as http://127.0.0.1:4318
+    #[cfg(feature = "otel")]
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    otlp_endpoint: Option<String>,
+
     /// What is logged to standard error: error, warn, info, debug, or a filter such as `server=debug`
     #[arg(long, value_name = "LEVEL", env = "RIALTO_LOG", default_value = "info")]
     log: String,
@@ -69,15 +88,16 @@ const STRANGERS_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 
 impl Serve {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
-        self.start_logging()?;
+        let telemetry = self.start_telemetry()?;
         let config = self.config()?;
         let tls = match (&self.certificate, &self.certificate_key) {
             (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).map_err(cannot_serve)?),
             _ => None,
         };
         let node = house::open(&config)?;
-        run(node, self.listen, self.public_url.as_deref(), tls, |url, node| self.tell(url, node))?;
-        Ok(Exit::Fine)
+        let served = run(node, self.listen, self.public_url.as_deref(), tls, |url, node| self.tell(url, node));
+        telemetry.close();
+        served.map(|()| Exit::Fine)
     }
 
     fn config(&self) -> Result<Config, Failure> {
@@ -88,8 +108,23 @@ impl Serve {
             requests_per_second: self.requests_per_second.or(strangers),
             over_budget: self.over_budget.into(),
             door: DoorPolicy { private_networks: self.private_networks, ..DoorPolicy::default() },
+            operator: self.operator(),
             ..Config::default()
         })
+    }
+
+    fn operator(&self) -> Operator {
+        let nobody = Operator::default();
+        if self.contact.is_none() && !self.listen.ip().is_loopback() {
+            tracing::warn!("the manifest names nobody to write to; say so with --contact");
+        }
+        let jurisdictions =
+            if self.jurisdictions.is_empty() { nobody.jurisdictions } else { self.jurisdictions.clone() };
+        Operator {
+            name: self.operator.clone().unwrap_or(nobody.name),
+            contact_email: self.contact.clone().unwrap_or(nobody.contact_email),
+            jurisdictions,
+        }
     }
 
     /// One line when the node is ready, for people or for programs.
@@ -108,15 +143,52 @@ impl Serve {
         ))
     }
 
-    fn start_logging(&self) -> Result<(), Failure> {
+    /// Logs to standard error, and spans to a collector where one is named.
+    fn start_telemetry(&self) -> Result<Telemetry, Failure> {
         let filter = EnvFilter::try_new(&self.log).map_err(|error| {
             Failure::usage(format!("--log `{}` is no level or filter: {error}", self.log)).help("try `info` or `debug`")
         })?;
-        let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+        let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        let log = if self.json { log.json().with_filter(filter).boxed() } else { log.with_filter(filter).boxed() };
+        let (spans, telemetry) = self.spans()?;
         // A second call is the only way this fails, and there is none.
-        let _ = if self.json { log.json().try_init() } else { log.try_init() };
-        Ok(())
+        let _ = tracing_subscriber::registry().with(log).with(spans).try_init();
+        Ok(telemetry)
     }
+
+    #[cfg(feature = "otel")]
+    fn spans<S>(&self) -> Result<(Option<impl Layer<S> + use<S>>, Telemetry), Failure>
+    where
+        S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
+    {
+        let named = self.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
+        let exporter = named.map(server::Exporter::new).transpose();
+        let exporter = exporter.map_err(|error| Failure::usage(error.to_string()))?;
+        Ok((exporter.as_ref().map(server::Exporter::layer), Telemetry(exporter)))
+    }
+
+    #[cfg(not(feature = "otel"))]
+    fn spans(&self) -> Result<(Option<tracing_subscriber::layer::Identity>, Telemetry), Failure> {
+        Ok((None, Telemetry()))
+    }
+}
+
+/// What is still to be sent when the node has stopped.
+struct Telemetry(#[cfg(feature = "otel")] Option<server::Exporter>);
+
+impl Telemetry {
+    fn close(self) {
+        #[cfg(feature = "otel")]
+        if let Some(exporter) = self.0 {
+            exporter.close();
+        }
+    }
+}
+
+/// A country as a manifest writes it.
+fn country(text: &str) -> Result<String, String> {
+    let letters = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase());
+    letters.then(|| text.to_owned()).ok_or_else(|| "two capital letters, such as IT".to_owned())
 }
 
 /// Serves a node until somebody presses Ctrl-C or the system asks it to end.

@@ -24,7 +24,8 @@ fn registry() -> Registry<'static> {
     let mut registry = Registry::new();
     for name in names() {
         let schema = read(&folder().join(name));
-        registry = registry.add(schema["$id"].as_str().unwrap().to_owned(), schema).unwrap();
+        let id = schema["$id"].as_str().unwrap().to_owned();
+        registry = registry.add(id, schema).unwrap();
     }
     registry.prepare().unwrap()
 }
@@ -133,7 +134,9 @@ async fn the_router_does_what_is_described_and_nothing_else() {
             let answer = house.send(method.parse::<Method>().unwrap(), &path, &json!({})).await;
             let done = answer.status != StatusCode::METHOD_NOT_ALLOWED;
             assert_eq!(done, described.contains(method), "{method} {path}: {}", answer.status);
-            assert!(!String::from_utf8_lossy(&answer.bytes).contains("no_such_path"), "{method} {path}");
+            let nowhere =
+                answer.status == StatusCode::NOT_FOUND && answer.bytes.windows(12).any(|word| word == b"no_such_path");
+            assert!(!nowhere, "{method} {path}");
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The door in, over real connections: a node behind its router behind a socket.
 
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
+#![expect(clippy::disallowed_methods, reason = "how long the node waits is measured here")]
+
 mod edge;
 mod interface;
 mod routes;
@@ -21,28 +24,28 @@ use trust::SigningKey;
 const NOW: i64 = 1_777_636_800_000;
 
 /// A node that serves, and a client of it.
-pub(crate) struct House {
-    pub(crate) url: String,
-    pub(crate) node: Arc<Node>,
-    pub(crate) client: reqwest::Client,
-    pub(crate) folder: TempDir,
+struct House {
+    url: String,
+    node: Arc<Node>,
+    client: reqwest::Client,
+    folder: TempDir,
     stop: Option<oneshot::Sender<()>>,
     served: Option<tokio::task::JoinHandle<()>>,
 }
 
 /// An answer as it came.
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: reqwest::header::HeaderMap,
-    pub(crate) bytes: Vec<u8>,
+struct Answer {
+    status: StatusCode,
+    headers: reqwest::header::HeaderMap,
+    bytes: Vec<u8>,
 }
 
 impl House {
-    pub(crate) async fn open() -> Self {
+    async fn open() -> Self {
         Self::with(Patience::default(), None, None).await
     }
 
-    pub(crate) async fn with(patience: Patience, tls: Option<Tls>, public_url: Option<&str>) -> Self {
+    async fn with(patience: Patience, tls: Option<Tls>, public_url: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::Set(Arc::new(AtomicI64::new(NOW)));
         let config = Config {
@@ -65,59 +68,59 @@ impl House {
     }
 
     /// Asks the node to stop and waits until it has.
-    pub(crate) async fn close(mut self) {
+    async fn close(mut self) {
         let _ = self.stop.take().unwrap().send(());
         self.served.take().unwrap().await.unwrap();
     }
 
     /// Host and port.
-    pub(crate) fn address(&self) -> &str {
+    fn address(&self) -> &str {
         self.url.split_once("://").unwrap().1
     }
 
-    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+    fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url)).timeout(Duration::from_secs(20))
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    async fn get(&self, path: &str) -> Answer {
         Answer::of(self.request(Method::GET, path)).await
     }
 
-    pub(crate) async fn send(&self, method: Method, path: &str, body: &Value) -> Answer {
+    async fn send(&self, method: Method, path: &str, body: &Value) -> Answer {
         let request = self.request(method, path).header("content-type", "application/json");
         Answer::of(request.body(body.to_string())).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+    async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::POST, path, body).await
     }
 
     /// Publishes a record and expects it to be kept.
-    pub(crate) async fn publish(&self, name: &str, kind: &str, record: Value) -> Value {
+    async fn publish(&self, name: &str, kind: &str, record: Value) -> Value {
         let body = publication(&provider(), name, kind, record);
         self.post("/oap/records", &body).await.ok(&self.node)
     }
 }
 
 impl Answer {
-    pub(crate) async fn of(request: reqwest::RequestBuilder) -> Self {
+    async fn of(request: reqwest::RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         Self { status, headers, bytes: response.bytes().await.unwrap().to_vec() }
     }
 
-    pub(crate) fn header(&self, name: &str) -> &str {
+    fn header(&self, name: &str) -> &str {
         self.headers.get(name).unwrap_or_else(|| panic!("no `{name}`")).to_str().unwrap()
     }
 
-    pub(crate) fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let read = Document::parse(&self.bytes, &Limits::OURS);
         read.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.bytes))).root().to_value()
     }
 
     /// A document that the node signed: checked, in canonical form.
     #[track_caller]
-    pub(crate) fn signed(&self, node: &Node) -> Value {
+    fn signed(&self, node: &Node) -> Value {
         let value = self.json();
         assert_eq!(self.bytes, json::canonical_value(&value), "canonical");
         assert!(self.header("content-type").starts_with("application/oap+json"));
@@ -129,14 +132,14 @@ impl Answer {
     }
 
     #[track_caller]
-    pub(crate) fn ok(&self, node: &Node) -> Value {
+    fn ok(&self, node: &Node) -> Value {
         assert_eq!(self.status, StatusCode::OK, "{}", String::from_utf8_lossy(&self.bytes));
         self.signed(node)
     }
 
     /// A refusal: the status, a signed envelope that our schema allows, and the code.
     #[track_caller]
-    pub(crate) fn refused(&self, node: &Node, status: u16, code: &str) -> Value {
+    fn refused(&self, node: &Node, status: u16, code: &str) -> Value {
         assert_eq!(self.status.as_u16(), status, "{}", String::from_utf8_lossy(&self.bytes));
         let envelope = self.signed(node);
         interface::valid("oap-response-envelope.schema.json", &envelope);
@@ -146,7 +149,7 @@ impl Answer {
     }
 }
 
-pub(crate) fn client_tls(
+fn client_tls(
     roots: rustls::RootCertStore,
     versions: &[&'static rustls::SupportedProtocolVersion],
 ) -> rustls::ClientConfig {
@@ -157,20 +160,20 @@ pub(crate) fn client_tls(
         .with_no_client_auth()
 }
 
-pub(crate) fn provider() -> SigningKey {
+fn provider() -> SigningKey {
     SigningKey::from_seed([1; 32])
 }
 
-pub(crate) fn asker() -> SigningKey {
+fn asker() -> SigningKey {
     SigningKey::from_seed([2; 32])
 }
 
-pub(crate) fn sign(mut body: Value, key: &SigningKey) -> Value {
+fn sign(mut body: Value, key: &SigningKey) -> Value {
     trust::sign(&mut body, key).unwrap();
     body
 }
 
-pub(crate) fn publication(key: &SigningKey, name: &str, kind: &str, record: Value) -> Value {
+fn publication(key: &SigningKey, name: &str, kind: &str, record: Value) -> Value {
     let body = json!({
         "publication_id": format!("urn:rialto:publication:{name}"),
         "kind": kind,
@@ -181,7 +184,7 @@ pub(crate) fn publication(key: &SigningKey, name: &str, kind: &str, record: Valu
     sign(body, key)
 }
 
-pub(crate) fn withdrawal(key: &SigningKey, name: &str, id: &str) -> Value {
+fn withdrawal(key: &SigningKey, name: &str, id: &str) -> Value {
     let body = json!({
         "publication_id": format!("urn:rialto:publication:{name}"),
         "withdraw": id,
@@ -192,7 +195,7 @@ pub(crate) fn withdrawal(key: &SigningKey, name: &str, id: &str) -> Value {
 }
 
 /// A manifest of the provider, as far as questions here look at it.
-pub(crate) fn manifest() -> Value {
+fn manifest() -> Value {
     json!({
         "oap_version": "1.0",
         "tool": {"did": provider().did_key().as_str(), "name": "Lagoon Translations", "categories": ["translation"]},
@@ -201,7 +204,7 @@ pub(crate) fn manifest() -> Value {
     })
 }
 
-pub(crate) fn intent(name: &str) -> Value {
+fn intent(name: &str) -> Value {
     let body = json!({
         "intent_id": format!("urn:oap:intent:{name}"),
         "issuer_did": asker().did_key().as_str(),
@@ -215,7 +218,7 @@ pub(crate) fn intent(name: &str) -> Value {
 }
 
 /// An id as it stands in an address.
-pub(crate) fn escaped(id: &str) -> String {
+fn escaped(id: &str) -> String {
     id.bytes()
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
