@@ -45,7 +45,8 @@ fn main() -> Result<ExitCode> {
     let toll = torment(&program, &wanted, &mut |toll| {
         if toll.cycles.is_multiple_of(10) {
             let Toll { cycles, acknowledged, seconds, .. } = toll;
-            eprintln!("{cycles} kills, {acknowledged} acknowledgements, {seconds:.0} s");
+            let kept = if toll.is_clean() { "every promise kept" } else { "promises broken" };
+            eprintln!("{cycles} kills, {acknowledged} acknowledgements, {kept}, {seconds:.0} s");
         }
     });
     let toll = toll.inspect_err(|_| eprintln!("seed {}", wanted.seed))?;
