@@ -23,7 +23,8 @@ pub fn test(root: &Path) -> Result<()> {
         counted(&mut cargo(root, &["test", "--quiet", "--doc", "--workspace"]))
     })?;
     steps.step("demo", || {
-        run(&mut cargo(root, &["run", "--quiet", "--release", "--package", "rialto", "--bin", "rialto", "--", "demo"]))
+        let demo = ["run", "--quiet", "--release", "--package", "rialto", "--bin", "rialto", "--", "demo", "--once"];
+        run(&mut cargo(root, &demo))
     })?;
     steps.step("conformance", || delegate::conformance(root, &[]))?;
     steps.step("coverage", || coverage::command(root, false))?;

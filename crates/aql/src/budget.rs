@@ -201,7 +201,7 @@ impl Budget {
     ///
     /// Shares are cut to [`Budget::scale`]; what is left when every place is filled goes to the first
     /// (`docs/decisions`).
-    pub(crate) fn shares(&self, qualities: &[f64], floor: f64) -> Vec<Amount> {
+    pub fn shares(&self, qualities: &[f64], floor: f64) -> Vec<Amount> {
         let count = qualities.len();
         let (weights, total, filled) = match &self.allocation {
             Allocation::SingleWinner => (vec![BigUint::from(1u8)], BigUint::from(1u8), true),
