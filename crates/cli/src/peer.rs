@@ -130,15 +130,19 @@ pub(crate) struct Refusal {
     address: String,
 }
 
+fn at_a_place(at: &Pointer) -> bool {
+    !at.as_str().is_empty()
+}
+
 impl Refused {
     /// The failure, with its place in the document that was sent.
     pub(crate) fn about(self, text: &Text) -> Failure {
         match self {
             Self::Failure(failure) => failure,
             Self::ByNode(refusal) => {
-                let position = text.locate(&refusal.at).filter(|_| !refusal.at.as_str().is_empty());
+                let position = text.locate(&refusal.at).filter(|_| !text.bytes.is_empty() && at_a_place(&refusal.at));
                 let position = position.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
-                let at = if refusal.at.as_str().is_empty() { String::new() } else { format!(", {}", refusal.at) };
+                let at = if at_a_place(&refusal.at) { format!(", {}", refusal.at) } else { String::new() };
                 let place = format!("{}{position}{at}, refused by {}", text.name, refusal.address);
                 let help = advice::on(&refusal.code);
                 let failure = Failure::refused(refusal.message).at(place).coded(refusal.code, &refusal.at);

@@ -137,12 +137,16 @@ fn page_path(path: &Path, number: usize) -> PathBuf {
 pub(super) fn proof(answered: &Answered, peer: &Peer) -> String {
     let signer = answered.pages.first().map_or("nobody", |(said, _)| said.signer.as_str());
     let (leaves, scores) = answered.recomputed();
-    let (mark, verdict) = if answered.conforms() {
-        (paint(GOOD, "✓ verified:"), format!("keeps to its question, {} and {} computed again", count_leaves(leaves), count(scores, "score")))
-    } else {
-        (paint(BAD, "✗ signed, and breaks its question:"), "see below".to_owned())
+    let again = match (leaves, scores) {
+        (0, 0) => String::new(),
+        (leaves, scores) => format!(", {} and {} computed again", count_leaves(leaves), count(scores, "score")),
     };
-    format!("\n{mark} {verdict}\n  {}\n", paint(DIM, format!("signed by {signer}, from {}", peer.address())))
+    let verdict = if answered.conforms() {
+        format!("{} keeps to its question{again}", paint(GOOD, "✓ verified:"))
+    } else {
+        paint(BAD, "✗ signed, and breaks its question")
+    };
+    format!("\n{verdict}\n  {}\n", paint(DIM, format!("signed by {signer}, from {}", peer.address())))
 }
 
 fn count_leaves(leaves: usize) -> String {

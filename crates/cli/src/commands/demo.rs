@@ -16,7 +16,6 @@ use crate::serving::Serving;
 use crate::keys;
 use node::{Config, Node};
 use std::net::{Ipv4Addr, SocketAddr};
-use store::Kind;
 use trust::SigningKey;
 
 /// Start a node with a bundled market and ask it three questions
@@ -39,11 +38,11 @@ struct Asked {
     intent: &'static str,
 }
 
-const MARKET: [(Kind, &str); 3] = [
-    (Kind::Manifest, include_str!("../../../../examples/market/manifests.ndjson")),
-    (Kind::Offer, include_str!("../../../../examples/market/offers.ndjson")),
-    (Kind::Knowledge, include_str!("../../../../examples/market/knowledge.ndjson")),
-];
+const MARKET: &str = concat!(
+    include_str!("../../../../examples/market/manifests.ndjson"),
+    include_str!("../../../../examples/market/offers.ndjson"),
+    include_str!("../../../../examples/market/knowledge.ndjson"),
+);
 
 const QUESTIONS: [Asked; 3] = [
     Asked {
@@ -102,9 +101,7 @@ fn stocked(data: &std::path::Path) -> Result<Node, Failure> {
     let broken = |error: node::Error| Failure::files(format!("the bundled market: {error}"));
     let config = Config { data: data.to_owned(), ..Config::default() };
     let node = Node::open(&config, &mut |_, _| {}).map_err(broken)?;
-    for (kind, records) in MARKET {
-        node.import(records.as_bytes(), Some(kind), &mut |_| {}).map_err(broken)?;
-    }
+    node.import(MARKET.as_bytes(), None, &mut |_| {}).map_err(broken)?;
     Ok(node)
 }
 
@@ -179,8 +176,8 @@ fn cut(did: &str) -> String {
 fn next(url: &str) -> String {
     let commands = [
         (
-            "a question with no answer, and why",
-            format!("rialto ask examples/intents/tools-that-accept-geojson.json --to {url}"),
+            "a question that nobody can answer, and what it runs into",
+            format!("rialto ask examples/intents/broken/range-that-cannot-hold.json --to {url}"),
         ),
         (
             "why somebody was turned away",

@@ -90,7 +90,12 @@ impl Doctor {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let data = self.data.path()?;
         let mut findings = vec![folder(&data), disk(&data), node_key(&data), own_key()];
-        findings.extend(store_and_index(&data));
+        let (store, free) = store(&data);
+        findings.push(store);
+        // Where the store or a key cannot be used, nothing else could be said of the index.
+        if free && findings.iter().all(|finding| finding.state != State::Bad) {
+            findings.push(index(&data));
+        }
         findings.extend([port(self.listen), time(), certificates()]);
         output::print(&if self.json { as_json(&findings) } else { described(&findings) })?;
         let ill = findings.iter().any(|finding| finding.state == State::Bad);
@@ -190,24 +195,25 @@ fn ill(what: &'static str, failure: &Failure) -> Finding {
     bad(what, failure.message(), failure.advice().unwrap_or_default())
 }
 
-fn store_and_index(data: &Path) -> Vec<Finding> {
+/// How the store stands, and whether it is there and nobody else has it open.
+fn store(data: &Path) -> (Finding, bool) {
     const WHAT: &str = "store";
     let folder = data.join("store");
     if !folder.is_dir() {
-        return vec![fine(WHAT, "not made yet; the first start makes it")];
+        return (fine(WHAT, "not made yet; the first start makes it"), false);
     }
-    match Store::open(&folder) {
+    let finding = match Store::open(&folder) {
         Ok(store) => {
             let words = format!("{} changes in the log; the last ones were read and are sound", store.sequence());
-            drop(store);
-            vec![fine(WHAT, words), index(data)]
+            return (fine(WHAT, words), true);
         }
-        Err(OpenError::Busy(_)) => vec![fine(WHAT, "a node has it open")],
+        Err(OpenError::Busy(_)) => fine(WHAT, "a node has it open"),
         Err(error @ OpenError::Damaged(_)) => {
-            vec![bad(WHAT, error.to_string(), "`rialto store restore` puts a backup into a new folder")]
+            bad(WHAT, error.to_string(), "`rialto store restore` puts a backup into a new folder")
         }
-        Err(error) => vec![bad(WHAT, error.to_string(), "check the path, the permissions and the disk")],
-    }
+        Err(error) => bad(WHAT, error.to_string(), "check the path, the permissions and the disk"),
+    };
+    (finding, false)
 }
 
 fn index(data: &Path) -> Finding {

@@ -49,6 +49,9 @@ pub(crate) struct Publish {
 /// Publications that are under way together.
 const TOGETHER: usize = 16;
 
+/// Refusals that are shown one by one.
+const SHOWN: usize = 20;
+
 /// What came of all records.
 #[derive(Default)]
 struct Tally {
@@ -56,6 +59,8 @@ struct Tally {
     unchanged: usize,
     refused: usize,
     left_behind: usize,
+    /// The last acknowledgement, for whoever publishes a single record.
+    last: String,
 }
 
 impl Publish {
@@ -92,11 +97,18 @@ impl Publish {
                     let acknowledged = Acknowledged::read(&said, &publication)?;
                     tally.left_behind += usize::from(publication.left_behind);
                     *if acknowledged.sequence.is_some() { &mut tally.kept } else { &mut tally.unchanged } += 1;
-                    output::print(&if self.json { json_line(&said.text.bytes) } else { acknowledged.described() })?;
+                    tally.last = acknowledged.described();
+                    if self.json {
+                        output::print(&json_line(&said.text.bytes))?;
+                    }
                 }
                 // Without a node there is no use in going on.
                 Err(Refused::Failure(failure)) => return Err(failure),
-                Err(refused) => self.refuse(&text, &refused.about(&text), tally)?,
+                Err(refused) => {
+                    // The refusal speaks of the publication; in the file there is only the record.
+                    let about = Text { name: text.name, bytes: Vec::new() };
+                    self.refuse(&about, &refused.about(&about), tally)?;
+                }
             }
         }
         Ok(())
@@ -108,7 +120,9 @@ impl Publish {
             let refused = json!({"error": failure.to_value(), "from": text.name});
             return output::print(&json_line(&json::canonical_value(&refused)));
         }
-        failure.report();
+        if tally.refused <= SHOWN {
+            failure.report();
+        }
         Ok(())
     }
 
@@ -120,8 +134,14 @@ impl Publish {
             ));
         }
         let all = tally.kept + tally.unchanged + tally.refused;
-        if self.json || all == 1 {
+        if self.json {
             return Ok(());
+        }
+        if all == 1 {
+            return output::print(&tally.last);
+        }
+        if tally.refused > SHOWN {
+            output::say(&format!("{} more were refused; --json names them all", tally.refused - SHOWN));
         }
         let refused = format!("{} refused", tally.refused);
         let refused = if tally.refused > 0 { paint(WARN, refused) } else { refused };

@@ -5,10 +5,16 @@ mod asking;
 #[cfg(test)]
 mod auditing;
 #[cfg(test)]
+mod keeping;
+#[cfg(test)]
 mod linting;
+#[cfg(test)]
+mod node;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]
 mod run;
+#[cfg(test)]
+mod serving;
 #[cfg(test)]
 mod signing;
