@@ -5,8 +5,11 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
-/// All conformance cases against `aql` and `reference`.
+/// All conformance cases against `aql` and `reference`, or over HTTP.
 pub fn conformance(root: &Path, arguments: &[String]) -> Result<()> {
+    if arguments.iter().any(|argument| argument == "--http") {
+        build_product(root)?;
+    }
     run::run(&mut binary(root, "conformance", arguments))
 }
 
@@ -15,11 +18,21 @@ pub fn diff(root: &Path, arguments: &[String]) -> Result<()> {
     run::run(&mut binary(root, "diff", arguments))
 }
 
+/// The crash loop, over the product's own binary.
+pub fn crash<S: AsRef<str>>(root: &Path, arguments: &[S]) -> Result<()> {
+    build_product(root)?;
+    run::run(&mut binary(root, "crash", arguments))
+}
+
+fn build_product(root: &Path) -> Result<()> {
+    run::run(&mut run::cargo(root, &["build", "--quiet", "--release", "--package", "rialto"]))
+}
+
 /// The measurements; those of the node use the product's own binary.
 pub fn bench(root: &Path, arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((subject, rest)) if subject == "node" => {
-            run::run(&mut run::cargo(root, &["build", "--quiet", "--release", "--package", "rialto"]))?;
+            build_product(root)?;
             run::run(&mut binary_of(root, "rialto-bench", "bench-node", rest))
         }
         _ => run::run(&mut binary(root, "bench", arguments)),

@@ -14,7 +14,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The whole gate: check, tests, demo, conformance, a short differential run, fuzz seeds.
+    /// The whole gate: check, tests, demo, conformance, a short differential run, crashes, fuzz seeds.
     Test,
     /// Formatting, lints, documentation, tidiness, generated files.
     Check,
@@ -38,7 +38,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// All conformance cases against `aql` and `reference`.
+    /// All conformance cases against `aql` and `reference`; with `--http` against the node that is built here.
     Conformance {
         /// Passed on to the runner.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -54,6 +54,12 @@ enum Command {
     Bench {
         /// Passed on: the subject, then its options.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        arguments: Vec<String>,
+    },
+    /// Kills a node under load and checks what it kept, such as `crash --mode kill9 --cycles 1000`.
+    Crash {
+        /// Passed on: `--mode`, `--cycles`, `--seed`, `--json`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// Runs the fuzz targets one after the other.
@@ -97,6 +103,7 @@ fn run(command: Command) -> Result<()> {
         Command::Conformance { arguments } => xtask::delegate::conformance(&root, &arguments),
         Command::Diff { arguments } => xtask::delegate::diff(&root, &arguments),
         Command::Bench { arguments } => xtask::delegate::bench(&root, &arguments),
+        Command::Crash { arguments } => xtask::delegate::crash(&root, &arguments),
         Command::Fuzz { target, seconds, smoke, report } => {
             let mode = if smoke { xtask::fuzz::Mode::Replay } else { xtask::fuzz::Mode::Search { seconds } };
             xtask::fuzz::command(&root, &target, mode, report.as_deref())

@@ -14,6 +14,9 @@ use std::process::Command;
 /// Differential evaluations in the gate; a release runs ten million.
 const DIFFERENTIAL_EVALUATIONS: &str = "200000";
 
+/// Kills in the gate; a release has thousands.
+const CRASH_CYCLES: &str = "50";
+
 /// Runs the gate and stops at the first failure.
 pub fn test(root: &Path) -> Result<()> {
     let mut steps = Steps::default();
@@ -27,10 +30,12 @@ pub fn test(root: &Path) -> Result<()> {
         run(&mut cargo(root, &demo))
     })?;
     steps.step("conformance", || delegate::conformance(root, &[]))?;
+    steps.step("conformance over HTTP", || delegate::conformance(root, &["--http".to_owned()]))?;
     steps.step("coverage", || coverage::command(root, false))?;
     steps.step("differential run", || {
         delegate::diff(root, &["aql", "--n", DIFFERENTIAL_EVALUATIONS].map(str::to_owned))
     })?;
+    steps.step("crash loop", || delegate::crash(root, &["--mode", "kill9", "--cycles", CRASH_CYCLES]))?;
     steps.step("fuzz seeds", || fuzz::command(root, &[], Mode::Replay, None))?;
     steps.summary();
     if let (Some(tests), Some(examples)) = (tests, examples) {

@@ -218,7 +218,7 @@ fn publish(plan: &Plan, node: &Node, corpus: &Corpus, crowd: &mut Crowd) -> Resu
     let requests: Vec<Vec<u8>> = (0..plan.load_requests as u64).map(&mut request).collect::<Result<_>>()?;
     let limit = Duration::from_secs(plan.load_seconds);
     let served = all_at_once(&node.authority, &requests, plan.publishers, limit)?;
-    served.kept.iter().try_for_each(|acknowledgement| node.signer.verify(acknowledgement).map(|_| ()))?;
+    served.kept.iter().try_for_each(|acknowledgement| node.signer.verify_envelope(acknowledgement).map(|_| ()))?;
     Ok(served)
 }
 

@@ -2,6 +2,7 @@
 
 mod ask;
 mod completions;
+mod conformance;
 mod demo;
 mod doctor;
 mod explain;
@@ -40,6 +41,7 @@ enum Command {
     #[command(subcommand)]
     Store(store::Store),
     Doctor(doctor::Doctor),
+    Conformance(conformance::Conformance),
     Resolve(resolve::Resolve),
     Lint(lint::Lint),
     Sign(sign::Sign),
@@ -62,6 +64,7 @@ impl Rialto {
             Command::Import(command) => command.run(),
             Command::Store(command) => command.run(),
             Command::Doctor(command) => command.run(),
+            Command::Conformance(command) => command.run(),
             Command::Resolve(command) => command.run(),
             Command::Lint(command) => command.run(),
             Command::Sign(command) => command.run(),

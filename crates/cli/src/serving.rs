@@ -27,7 +27,9 @@ impl Serving {
         public_url: Option<&str>,
         tls: Option<Tls>,
     ) -> Result<Self, Failure> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        let threads = node::turns(processors) + 2;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::files(format!("no threads to serve with: {error}")))?;
         let node = Arc::new(node);
         let (stop, stopped) = oneshot::channel();

@@ -4,9 +4,10 @@
 //! shares and refusals are functions of the intent and the candidates.
 
 use crate::chance::Chance;
-use crate::{fast, generate, twin};
+use crate::{generate, twin};
 use aql::{Constraints, Evaluator, Fuel, Limits};
 use json::{Document, Pointer};
+use probe::fast;
 use serde_json::{Value, json};
 
 /// Two answers that differ.

@@ -1,20 +1,13 @@
-//! Runs the corpus under `conformance/` against every implementation of the language, and compares them on random
-//! questions.
+//! Runs the corpus under `conformance/` against both engines, and compares them on random questions.
 //!
 //! A case is data; an [`Implementation`] answers it in the shape of its `expect` member. `aql` and `reference` answer
-//! now; a live node over HTTP is the third.
+//! here; the crate `probe` puts the same cases to a live node over HTTP.
 
-mod corpus;
-mod implementation;
-mod fast;
 mod twin;
-mod verdict;
 pub mod chance;
+pub mod crash;
 pub mod generate;
 pub mod differential;
 
-pub use corpus::{Case, Corpus, ExpectedFailure};
-pub use fast::Fast;
-pub use implementation::{Answer, Implementation};
+pub use probe::{Answer, Case, Corpus, ExpectedFailure, Fast, Implementation, Report, Verdict, agrees, run};
 pub use twin::Twin;
-pub use verdict::{Report, Verdict, agrees, run};

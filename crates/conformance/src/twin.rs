@@ -2,8 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "a JSON object indexed by name inserts the member or yields null")]
 
-use crate::corpus::Case;
-use crate::implementation::{Answer, Implementation};
+use probe::{Answer, Case, Implementation};
 use reference::{Limits, OverBudget, Refusal};
 use serde_json::{Value, json};
 use std::cmp::Ordering;

@@ -103,14 +103,13 @@ impl CurrentWriter {
         bytes::end(&mut self.out);
         let (next, file) = (folder.join(NEXT), folder.join(NAME));
         write_durably(&next, &self.out)?;
-        // The segments' names must not come later than the file that names them.
-        sync(folder)?;
         std::fs::rename(&next, &file).map_err(IndexError::io(&file))?;
         sync(folder)
     }
 }
 
-fn sync(folder: &Path) -> Result<(), IndexError> {
+/// Waits until the names in a folder are on the disk.
+pub(crate) fn sync(folder: &Path) -> Result<(), IndexError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(IndexError::io(folder))
 }
 

@@ -6,11 +6,14 @@ use crate::key::{Filed, Ordered, TEXT_MAX, long_key};
 use crate::part::{Column, Part, Scan, Set, Table, Verdict};
 use crate::paths::{PathId, Paths};
 use crate::posting::Growing;
+use hashbrown::HashTable;
 use json::Node;
 use roaring::RoaringBitmap;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 
 /// Units that were filed since the last part was frozen.
 #[derive(Clone, Debug, Default)]
@@ -31,9 +34,20 @@ pub(crate) struct Fresh {
 pub(crate) struct FreshColumn {
     pub(crate) sets: [RoaringBitmap; Set::COUNT],
     pub(crate) tables: [BTreeMap<u64, Growing>; Table::COUNT],
-    pub(crate) texts: HashMap<Box<str>, Growing>,
-    /// Long texts as they are; only their trigrams will be kept.
-    pub(crate) longs: Vec<(Unit, Box<str>)>,
+    texts: HashTable<FreshText>,
+    /// Long texts; only their trigrams will be kept.
+    longs: Vec<(Unit, Range<usize>)>,
+    /// All texts, one after the other, so that none is allocated by itself.
+    written: String,
+    hasher: RandomState,
+}
+
+/// A text that is filed whole, and its units.
+#[derive(Clone, Debug)]
+struct FreshText {
+    start: usize,
+    len: u8,
+    units: Growing,
 }
 
 impl Fresh {
@@ -104,7 +118,7 @@ impl Fresh {
     }
 
     /// The units of a source; they are neighbours, because sources rise.
-    pub(crate) fn units_of(&self, source: u64) -> std::ops::Range<Unit> {
+    pub(crate) fn units_of(&self, source: u64) -> Range<Unit> {
         let start = self.sources.partition_point(|known| *known < source) as Unit;
         let end = self.sources.partition_point(|known| *known <= source) as Unit;
         self.first + start..self.first + end
@@ -119,12 +133,22 @@ impl Fresh {
 impl Part for Fresh {
     type Column<'a> = &'a FreshColumn;
 
+    fn len(&self) -> u64 {
+        self.sources.len() as u64
+    }
+
     fn column(&self, path: PathId) -> Option<&FreshColumn> {
         self.columns.get(path)?.as_deref()
     }
 
     fn loose(&self) -> &RoaringBitmap {
         &self.loose
+    }
+}
+
+impl FreshText {
+    fn of<'a>(&self, written: &'a str) -> &'a str {
+        written.get(self.start..self.start + usize::from(self.len)).unwrap_or_default()
     }
 }
 
@@ -150,14 +174,11 @@ impl FreshColumn {
 
     fn insert_text(&mut self, unit: Unit, text: &str) -> usize {
         let filed = if text.len() > TEXT_MAX {
-            self.longs.push((unit, text.into()));
-            self.mark(Set::Longs, unit) + self.key(Table::Longs, long_key(text), unit) + text.len() + ENTRY_MEMORY
-        } else if let Some(units) = self.texts.get_mut(text) {
-            units.push(unit);
-            UNIT_MEMORY
+            let start = self.write(text);
+            self.longs.push((unit, start..start + text.len()));
+            self.mark(Set::Longs, unit) + self.key(Table::Longs, long_key(text), unit) + text.len()
         } else {
-            self.texts.insert(text.into(), Growing::One(unit));
-            text.len() + ENTRY_MEMORY
+            self.whole_text(unit, text)
         };
         filed
             + match Ordered::of(text) {
@@ -165,6 +186,37 @@ impl FreshColumn {
                 Some(Ordered::Moment(key)) => self.key(Table::Moments, key, unit),
                 None => 0,
             }
+    }
+
+    fn whole_text(&mut self, unit: Unit, text: &str) -> usize {
+        let hash = self.hasher.hash_one(text);
+        if let Some(known) = self.texts.find_mut(hash, |known| known.of(&self.written) == text) {
+            known.units.push(unit);
+            return UNIT_MEMORY;
+        }
+        let new = FreshText { start: self.write(text), len: text.len() as u8, units: Growing::One(unit) };
+        self.texts.insert_unique(hash, new, |known| self.hasher.hash_one(known.of(&self.written)));
+        text.len() + ENTRY_MEMORY
+    }
+
+    fn write(&mut self, text: &str) -> usize {
+        self.written.push_str(text);
+        self.written.len() - text.len()
+    }
+
+    fn find(&self, text: &str) -> Option<&Growing> {
+        let hash = self.hasher.hash_one(text);
+        self.texts.find(hash, |known| known.of(&self.written) == text).map(|known| &known.units)
+    }
+
+    /// The texts that are filed whole, in no order.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &Growing)> {
+        self.texts.iter().map(|text| (text.of(&self.written), &text.units))
+    }
+
+    /// Texts that are too long for that, each with its unit, in the order of units.
+    pub(crate) fn longs(&self) -> impl Iterator<Item = (Unit, &str)> {
+        self.longs.iter().map(|(unit, range)| (*unit, self.written.get(range.clone()).unwrap_or_default()))
     }
 
     fn mark(&mut self, set: Set, unit: Unit) -> usize {
@@ -237,11 +289,11 @@ impl Column for &FreshColumn {
     }
 
     fn text(&self, text: &str) -> Result<RoaringBitmap, IndexError> {
-        Ok(self.texts.get(text).map(Growing::to_set).unwrap_or_default())
+        Ok(self.find(text).map(Growing::to_set).unwrap_or_default())
     }
 
     fn text_len(&self, text: &str) -> u64 {
-        self.texts.get(text).map_or(0, Growing::len)
+        self.find(text).map_or(0, Growing::len)
     }
 
     fn texts(&self) -> u64 {
@@ -258,7 +310,7 @@ impl Column for &FreshColumn {
             Scan::Prefix(prefix) => prefix,
             Scan::Uncovered => "",
         };
-        for (text, units) in self.texts.iter().filter(|(text, _)| text.starts_with(prefix)) {
+        for (text, units) in FreshColumn::texts(self).filter(|(text, _)| text.starts_with(prefix)) {
             match ask(text) {
                 Verdict::Yes => units.add_to(&mut yes),
                 Verdict::Unknown => units.add_to(&mut unknown),

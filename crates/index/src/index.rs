@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Unit numbers below this fit where a position in a file could stand.
 const UNITS_MAX: Unit = 1 << 31;
-/// Neighbours of similar size that are worth merging.
-const NEIGHBOURS: usize = 4;
+/// Neighbours of similar size that are worth merging: fewer would be written more often, more would be asked longer.
+const NEIGHBOURS: usize = 8;
 /// Segments are not merged beyond this, so that positions in them fit into 31 bits.
 const MERGED_BYTES_MAX: usize = 3 << 29;
 /// A smaller segment is not written again for its dead.
@@ -74,13 +74,7 @@ impl<P> Held<P> {
         self.living.iter().union()
     }
 
-    fn add_answer(
-        &self,
-        sum: Answer,
-        question: &Question<'_>,
-        tree: &Tree,
-        label: Label,
-    ) -> Result<Answer, IndexError>
+    fn add_answer(&self, sum: Answer, question: &Question<'_>, tree: &Tree, label: Label) -> Result<Answer, IndexError>
     where
         P: Deref<Target: Part + Sized>,
     {

@@ -24,7 +24,7 @@ pub(crate) fn moment_key(moment: Instant) -> u64 {
 
 /// Whether a moment is the first of those that share its key.
 pub(crate) fn is_first_of_key(moment: Instant) -> bool {
-    moment.nanos() % (1 << NANOS_CUT) == 0
+    moment.nanos().is_multiple_of(1 << NANOS_CUT)
 }
 
 /// A text that takes part in comparisons, too.
@@ -38,11 +38,9 @@ pub(crate) enum Ordered {
 
 impl Ordered {
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let (first, second) = (text.as_bytes().first()?, text.as_bytes().get(1));
-        // Most texts are neither, and their first characters say so.
-        if !first.is_ascii_digit() && !(*first == b'-' && second.is_some_and(u8::is_ascii_digit)) {
-            return None;
-        }
+        // Most texts are neither, and their beginning says so.
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        digits.as_bytes().first().filter(|first| first.is_ascii_digit())?;
         match Instant::parse(text) {
             Some(instant) => Some(Self::Moment(moment_key(instant))),
             None => decimal_key(text).map(Self::Decimal),

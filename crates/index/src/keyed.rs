@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// Smaller tables have no rungs.
 const RUNGS_MIN: u64 = 8_192;
-const RUNGS: u64 = 32;
+const RUNGS: u64 = 64;
 
 /// Where a table stands in its file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,7 +167,7 @@ impl<'a> Keyed<'a> {
     pub(crate) fn between(&self, first: u64, last: u64, span: &Range<Unit>) -> Option<RoaringBitmap> {
         let entries = self.entries(first, last);
         let a_rung = self.len() / (self.rungs.len() / 8).max(1);
-        if self.rungs.is_empty() || entries.len() <= a_rung {
+        if self.rungs.is_empty() || entries.len() <= 2 * a_rung {
             return self.collect(entries, span);
         }
         let mut set = self.all_below(entries.end, span)?;
@@ -178,7 +178,7 @@ impl<'a> Keyed<'a> {
     }
 
     fn collect(&self, entries: Range<usize>, span: &Range<Unit>) -> Option<RoaringBitmap> {
-        let mut collector = Collector::new(span);
+        let mut collector = Collector::expecting(entries.len(), span);
         let refs = self.refs.get(entries.start * 4..entries.end * 4)?;
         let (refs, _) = refs.as_chunks::<4>();
         for reference in refs {
@@ -232,8 +232,7 @@ mod tests {
         let head = writer.finish(single.then_some(&span), &mut out).unwrap();
         let keyed = Keyed::new(&out, &head).unwrap();
         for (first, last) in [(0, u64::MAX), (0, 95), (5, 5), (keys * 3, keys * 7), (keys, u64::MAX), (9, 3)] {
-            let expected: RoaringBitmap =
-                span.clone().filter(|unit| (first..=last).contains(&key_of(*unit))).collect();
+            let expected: RoaringBitmap = span.clone().filter(|unit| (first..=last).contains(&key_of(*unit))).collect();
             assert_eq!(keyed.between(first, last, &span), Some(expected), "{first} to {last}");
         }
         let expected: RoaringBitmap = span.clone().filter(|unit| key_of(*unit) == 20).collect();

@@ -39,9 +39,8 @@ pub(crate) fn merge(
         if living.contains(unit) { segment.fact(unit) } else { None }
     };
     let facts = units.clone().map(|unit| fact(unit).unwrap_or_default());
-    let sources = segments
-        .iter()
-        .flat_map(|segment| segment.units.clone().map(|unit| segment.source(unit).unwrap_or_default()));
+    let sources =
+        segments.iter().flat_map(|segment| segment.units.clone().map(|unit| segment.source(unit).unwrap_or_default()));
     builder.finish(loose & living, living.len() as u32, facts, sources)
 }
 

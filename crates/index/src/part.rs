@@ -100,6 +100,8 @@ pub(crate) trait Part {
     where
         Self: 'a;
 
+    /// How many units it has, dead or alive.
+    fn len(&self) -> u64;
     fn column(&self, path: PathId) -> Option<Self::Column<'_>>;
     /// Units with values that found no room; anything may be true of them.
     fn loose(&self) -> &RoaringBitmap;

@@ -26,7 +26,9 @@ impl<'a> Question<'a> {
 
     /// What is known about the living units of a part.
     pub(crate) fn ask<P: Part>(&self, tree: &Tree, part: &P, living: &RoaringBitmap) -> Result<Answer, IndexError> {
-        Asked { question: self, part, living }.tree(tree).map(|answer| answer.within(living))
+        let answer = Asked { question: self, part, living }.tree(tree)?;
+        // Nothing of another collection and nothing dead is in most answers while there is none in the part.
+        Ok(if living.len() == part.len() { answer } else { answer.within(living) })
     }
 }
 

@@ -46,7 +46,7 @@ impl Growing {
     pub(crate) fn to_set(&self) -> RoaringBitmap {
         match self {
             Self::One(unit) => RoaringBitmap::from_iter([*unit]),
-            Self::Few(units) => units.iter().copied().collect(),
+            Self::Few(units) => sorted_set(units.clone()),
             Self::Many(units) => units.clone(),
         }
     }
@@ -100,10 +100,11 @@ impl Gathered {
     pub(crate) fn add_stored(&mut self, units: Stored<'_>, living: Option<&RoaringBitmap>) -> Option<()> {
         let lives = |unit: &Unit| living.is_none_or(|living| living.contains(*unit));
         match units {
-            Stored::One(unit) => self.few.extend(Some(unit).filter(lives)),
-            Stored::List(_) => units.for_each(|unit| self.few.extend(Some(unit).filter(lives))),
+            Stored::One(_) | Stored::List(_) => {
+                units.for_each(|unit| self.few.extend(Some(unit).filter(lives)))?;
+            }
             Stored::Set(_, bytes) => {
-                let set = RoaringBitmap::deserialize_from(bytes).ok()?;
+                let set = read_set(bytes)?;
                 self.many |= match living {
                     Some(living) => set & living,
                     None => set,
@@ -129,7 +130,7 @@ impl Gathered {
                 [] => Ok(NOWHERE),
                 [unit] => Ok(*unit),
                 few if few.len() < LIST_MIN => write_list(few, out),
-                few => write_set(few.iter().copied().collect(), out),
+                few => write_set(sorted_set(few.to_vec()), out),
             };
         }
         self.many.extend(self.few.drain(..));
@@ -205,53 +206,78 @@ impl<'a> Stored<'a> {
                 let mut set = RoaringBitmap::new();
                 self.for_each(|unit| {
                     set.insert(unit);
-                });
+                })?;
                 Some(set)
             }
-            Self::Set(_, bytes) => RoaringBitmap::deserialize_from(bytes).ok(),
+            Self::Set(_, bytes) => {
+                let mut set = read_set(bytes)?;
+                // Runs are small in a file and slow in arithmetic with other forms.
+                set.remove_run_compression();
+                Some(set)
+            }
         }
     }
 
-    /// Shows the units of a list.
-    fn for_each(self, mut show: impl FnMut(Unit)) {
-        if let Self::List(units) = self {
-            let (units, _) = units.as_chunks::<4>();
-            units.iter().for_each(|unit| show(u32::from_le_bytes(*unit)));
+    /// Shows each unit.
+    #[inline]
+    pub(crate) fn for_each(self, mut show: impl FnMut(Unit)) -> Option<()> {
+        match self {
+            Self::One(unit) => show(unit),
+            Self::List(units) => {
+                let (units, _) = units.as_chunks::<4>();
+                units.iter().for_each(|unit| show(u32::from_le_bytes(*unit)));
+            }
+            Self::Set(_, bytes) => read_set(bytes)?.iter().for_each(show),
         }
+        Some(())
     }
 }
 
+/// Reads a set as it was written; the checksum of the file has shown that it is.
+fn read_set(bytes: &[u8]) -> Option<RoaringBitmap> {
+    RoaringBitmap::deserialize_unchecked_from(bytes).ok()
+}
+
 /// Collects the units of many values: few in a list, many in one bit for each unit that there could be.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Collector {
     first: Unit,
     span: usize,
     list: Vec<Unit>,
     bits: Vec<u8>,
+    sets: RoaringBitmap,
 }
 
 impl Collector {
     pub(crate) fn new(units: &Range<Unit>) -> Self {
-        // Sets are made of runs of 2^16 numbers; whole runs are turned into sets fastest.
-        let first = units.start & !0xffff;
-        Self { first, span: (units.end - first) as usize, list: Vec::new(), bits: Vec::new() }
+        Self::expecting(0, units)
     }
 
+    /// A collector for about so many values.
+    pub(crate) fn expecting(values: usize, units: &Range<Unit>) -> Self {
+        // Sets are made of runs of 2^16 numbers; whole runs are turned into sets fastest.
+        let first = units.start & !0xffff;
+        let span = (units.end - first) as usize;
+        let bits = if values > list_max(span) { vec![0; span / 8 + 1] } else { Vec::new() };
+        Self { first, span, list: Vec::new(), bits, sets: RoaringBitmap::new() }
+    }
+
+    #[inline]
     pub(crate) fn add(&mut self, units: Stored<'_>) -> Option<()> {
         match units {
-            Stored::One(unit) => self.push(unit),
-            Stored::List(_) => units.for_each(|unit| self.push(unit)),
-            Stored::Set(..) => units.to_set()?.iter().for_each(|unit| self.push(unit)),
+            Stored::Set(count, _) if count as usize > LARGE_MIN => self.sets |= units.to_set()?,
+            Stored::One(_) | Stored::List(_) | Stored::Set(..) => units.for_each(|unit| self.push(unit))?,
         }
         Some(())
     }
 
+    #[inline]
     fn push(&mut self, unit: Unit) {
         if !self.bits.is_empty() {
             return self.mark(unit);
         }
         self.list.push(unit);
-        if self.list.len() > self.span / 1024 + 32 {
+        if self.list.len() > list_max(self.span) {
             self.bits.resize(self.span / 8 + 1, 0);
             for unit in std::mem::take(&mut self.list) {
                 self.mark(unit);
@@ -259,6 +285,7 @@ impl Collector {
         }
     }
 
+    #[inline]
     fn mark(&mut self, unit: Unit) {
         let bit = unit.wrapping_sub(self.first);
         if let Some(byte) = self.bits.get_mut(bit as usize / 8) {
@@ -267,17 +294,34 @@ impl Collector {
     }
 
     pub(crate) fn finish(mut self) -> RoaringBitmap {
-        if self.bits.is_empty() {
+        let units = if self.bits.is_empty() {
             self.list.sort_unstable();
-            return self.list.into_iter().collect();
-        }
-        RoaringBitmap::from_lsb0_bytes(self.first, &self.bits)
+            self.list.dedup();
+            sorted_set(self.list)
+        } else {
+            RoaringBitmap::from_lsb0_bytes(self.first, &self.bits)
+        };
+        if self.sets.is_empty() { units } else { self.sets | units }
     }
 
     /// The set so far.
     pub(crate) fn snapshot(&self) -> RoaringBitmap {
-        Self { first: self.first, span: self.span, list: self.list.clone(), bits: self.bits.clone() }.finish()
+        self.clone().finish()
     }
+}
+
+/// Larger sets are joined as a whole.
+const LARGE_MIN: usize = 4_096;
+
+/// Longer lists are sorted more slowly than bits are set.
+fn list_max(span: usize) -> usize {
+    span / 1024 + 32
+}
+
+/// The set of units that rise.
+pub(crate) fn sorted_set(units: Vec<Unit>) -> RoaringBitmap {
+    // Units that do not rise are taken one by one.
+    RoaringBitmap::from_sorted_iter(units.iter().copied()).unwrap_or_else(|_| units.into_iter().collect())
 }
 
 #[cfg(test)]

@@ -12,14 +12,15 @@
 
 use crate::Unit;
 use crate::bytes::{self, Put, Reader, position, u32_at, u64_at};
+use crate::current;
 use crate::error::IndexError;
 use crate::fresh::{Fresh, FreshColumn};
 use crate::keyed::{Keyed, KeyedHead, KeyedWriter};
 use crate::part::{Column, Part, Scan, Set, Table, Verdict};
 use crate::paths::PathId;
-use crate::posting::{Collector, Gathered, NOWHERE, Stored, write_set};
+use crate::posting::{Collector, Gathered, Growing, NOWHERE, Stored, write_set};
 use crate::texts::{Texts, TextsHead, TextsWriter, Walk};
-use crate::trigram::{Trigrams, TrigramsFile, TrigramsHead, TrigramsWriter, pairs};
+use crate::trigram::{Trigrams, TrigramsFile, TrigramsHead, TrigramsWriter, each_trigram};
 use roaring::RoaringBitmap;
 use std::borrow::Cow;
 use std::fs::File;
@@ -118,10 +119,13 @@ impl Builder {
         position(out)?;
         bytes::end(out);
         let [values, _] = files(self.folder.as_deref().unwrap_or(Path::new("")), self.id);
-        if self.folder.is_some() {
+        let trigrams = self.trigrams.finish()?;
+        if let Some(folder) = &self.folder {
             write_durably(&values, &self.out)?;
+            // The names must not come later than the file that will name them.
+            current::sync(folder)?;
         }
-        Segment::read(self.id, values, self.out, self.trigrams.finish()?)
+        Segment::read(self.id, values, self.out, trigrams)
     }
 }
 
@@ -206,10 +210,10 @@ fn seal_column(column: &FreshColumn, mut builder: ColumnBuilder<'_>) -> Result<(
         }
         builder.table(table, writer)?;
     }
-    let mut texts: Vec<_> = column.texts.iter().map(|(text, growing)| (&**text, growing)).collect();
+    let mut texts: Vec<(&str, &Growing)> = column.texts().collect();
     texts.sort_unstable_by_key(|(text, _)| *text);
     let mut writer = TextsWriter::default();
-    let mut covered: Vec<(Unit, &str)> = column.longs.iter().map(|(unit, text)| (*unit, &**text)).collect();
+    let mut covered: Vec<(Unit, &str)> = column.longs().collect();
     for (text, growing) in texts {
         let rare = growing.len() <= RARE_MAX;
         if rare {
@@ -221,13 +225,7 @@ fn seal_column(column: &FreshColumn, mut builder: ColumnBuilder<'_>) -> Result<(
     }
     builder.texts(writer)?;
     covered.sort_unstable_by_key(|(unit, _)| *unit);
-    let mut units = Vec::new();
-    for group in pairs(covered.into_iter()).chunk_by(|left, right| left.0 == right.0) {
-        units.clear();
-        units.extend(group.iter().map(|(_, unit)| *unit));
-        let trigram = group.first().map_or(0, |(trigram, _)| *trigram);
-        builder.builder.trigrams.push(trigram, &units)?;
-    }
+    each_trigram(&covered, |trigram, units| builder.builder.trigrams.push(trigram, units))?;
     builder.finish()
 }
 
@@ -331,6 +329,10 @@ impl Segment {
 
 impl Part for Segment {
     type Column<'a> = SealedColumn<'a>;
+
+    fn len(&self) -> u64 {
+        self.units.len() as u64
+    }
 
     fn column(&self, path: PathId) -> Option<SealedColumn<'_>> {
         let position = self.columns.binary_search_by_key(&(path as u32), |column| column.path).ok()?;

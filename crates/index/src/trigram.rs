@@ -6,6 +6,7 @@
 use crate::Unit;
 use crate::bytes::{Put, Reader, position, u32_at, u64_at};
 use crate::error::IndexError;
+use crate::posting::sorted_set;
 use roaring::RoaringBitmap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -19,7 +20,7 @@ const CONTENTS_MAX: usize = 8 + BLOCK * 19;
 /// Trigrams of a needle that are looked up.
 const LOOKED_UP_MAX: usize = 8;
 /// So few units are not narrowed further.
-const ENOUGH: u64 = 32;
+const ENOUGH: usize = 32;
 /// A trigram that this share of a column has does not help.
 const SHARE: u64 = 32;
 
@@ -28,40 +29,87 @@ fn trigram(window: &[u8]) -> u32 {
     window.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
-/// The trigrams of texts, each with its unit, sorted by trigram and unit; texts come in the order of their units.
-pub(crate) fn pairs<'a>(texts: impl Iterator<Item = (Unit, &'a str)>) -> Vec<(u32, Unit)> {
-    let of_text = |(unit, text): (Unit, &'a str)| text.as_bytes().windows(3).map(move |window| (trigram(window), unit));
-    let mut pairs: Vec<(u32, Unit)> = texts.flat_map(of_text).collect();
-    // Sorting by digits keeps the order of units that is there, and there are many pairs.
-    sort_by_digit(&mut pairs, 0);
-    sort_by_digit(&mut pairs, 12);
-    pairs.dedup();
-    pairs
+/// Trigrams whose first twelve bits are the same are sorted together.
+const GROUPS: usize = 1 << 12;
+/// So few pairs are sorted one by one, not counted.
+const COUNTED_MIN: usize = 512;
+
+/// Shows the trigrams of texts in their order, each with its units; texts come in the order of their units.
+///
+/// There are hundreds of trigrams for each document. They are dealt out by one half of their bits and then by the
+/// other, which keeps the order of units and touches each of them twice only.
+pub(crate) fn each_trigram(
+    texts: &[(Unit, &str)],
+    mut show: impl FnMut(u32, &[Unit]) -> Result<(), IndexError>,
+) -> Result<(), IndexError> {
+    let windows = || texts.iter().flat_map(|(unit, text)| text.as_bytes().windows(3).map(|window| (*unit, window)));
+    let mut places = vec![0; GROUPS];
+    windows().for_each(|(_, window)| add(&mut places, (trigram(window) >> 12) as usize));
+    let ends = starts(&mut places);
+    let mut pairs = vec![(0, 0); *ends.last().unwrap_or(&0)];
+    for (unit, window) in windows() {
+        let trigram = trigram(window);
+        deal(&mut pairs, &mut places, (trigram >> 12) as usize, ((trigram & 0xfff) as u16, unit));
+    }
+    let (mut start, mut sorted, mut units) = (0, Vec::new(), Vec::new());
+    for (group, end) in ends.into_iter().enumerate() {
+        let group_pairs = pairs.get_mut(start..end).unwrap_or_default();
+        start = end;
+        for same in sort_by_rest(group_pairs, &mut sorted).chunk_by(|left, right| left.0 == right.0) {
+            units.clear();
+            units.extend(same.iter().map(|(_, unit)| *unit));
+            units.dedup();
+            let rest = same.first().map_or(0, |(rest, _)| u32::from(*rest));
+            show((group as u32) << 12 | rest, &units)?;
+        }
+    }
+    Ok(())
 }
 
-/// Sorts by twelve bits of the trigram, keeping the order of equals.
-fn sort_by_digit(pairs: &mut Vec<(u32, Unit)>, shift: u32) {
-    let digit = |pair: &(u32, Unit)| (pair.0 >> shift & 0xfff) as usize;
-    let mut places = vec![0; 0x1000];
-    for pair in pairs.iter() {
-        if let Some(count) = places.get_mut(digit(pair)) {
-            *count += 1;
+/// A pair of the last twelve bits of a trigram and a unit.
+type Pair = (u16, Unit);
+
+/// Sorts pairs that come in the order of their units.
+fn sort_by_rest<'a>(pairs: &'a mut [Pair], sorted: &'a mut Vec<Pair>) -> &'a [Pair] {
+    if pairs.len() < COUNTED_MIN {
+        pairs.sort_unstable();
+        return pairs;
+    }
+    let mut places = vec![0; GROUPS];
+    pairs.iter().for_each(|(rest, _)| add(&mut places, usize::from(*rest)));
+    starts(&mut places);
+    sorted.clear();
+    sorted.resize(pairs.len(), (0, 0));
+    pairs.iter().for_each(|pair| deal(sorted, &mut places, usize::from(pair.0), *pair));
+    sorted
+}
+
+fn add(counts: &mut [usize], group: usize) {
+    if let Some(count) = counts.get_mut(group) {
+        *count += 1;
+    }
+}
+
+/// Turns how many there are of each group into where each group starts; returns where each ends.
+fn starts(counts: &mut [usize]) -> Vec<usize> {
+    let mut end = 0;
+    let ends = counts.iter_mut().map(|count| {
+        let start = end;
+        end += *count;
+        *count = start;
+        end
+    });
+    ends.collect()
+}
+
+/// Puts a pair at the next place of its group.
+fn deal(pairs: &mut [Pair], places: &mut [usize], group: usize, pair: Pair) {
+    if let Some(place) = places.get_mut(group) {
+        if let Some(slot) = pairs.get_mut(*place) {
+            *slot = pair;
         }
+        *place += 1;
     }
-    let mut start = 0;
-    for place in &mut places {
-        start += std::mem::replace(place, start);
-    }
-    let mut sorted = vec![(0, 0); pairs.len()];
-    for pair in pairs.iter() {
-        if let Some(place) = places.get_mut(digit(pair)) {
-            if let Some(slot) = sorted.get_mut(*place) {
-                *slot = *pair;
-            }
-            *place += 1;
-        }
-    }
-    *pairs = sorted;
 }
 
 /// Where the trigrams of a column are told about in the segment's main file.
@@ -211,7 +259,11 @@ impl TrigramsFile {
             _ => IndexError::io(path)(error),
         })?;
         let found = file.metadata().map_err(IndexError::io(path))?.len();
-        if found == len { Ok(Self { blob: Blob::File(file, path.to_owned()), len }) } else { Err(IndexError::damaged(path)) }
+        if found == len {
+            Ok(Self { blob: Blob::File(file, path.to_owned()), len })
+        } else {
+            Err(IndexError::damaged(path))
+        }
     }
 
     pub(crate) fn memory(&self) -> usize {
@@ -337,22 +389,32 @@ impl<'a> Trigrams<'a> {
             }
         }
         lists.sort_unstable_by_key(|listed| listed.count);
-        if lists.first().is_some_and(|rarest| u64::from(rarest.count) > of / SHARE + ENOUGH) {
+        if lists.first().is_some_and(|rarest| u64::from(rarest.count) > of / SHARE + ENOUGH as u64) {
             return Ok(None);
         }
-        let mut common: Option<RoaringBitmap> = None;
+        let mut common: Option<Vec<Unit>> = None;
         for listed in &lists {
             if common.as_ref().is_some_and(|common| common.len() <= ENOUGH) {
                 break;
             }
-            let units: RoaringBitmap = self.units(listed)?.into_iter().collect();
+            let units = self.units(listed)?;
             common = Some(match common {
                 None => units,
-                Some(common) => common & units,
+                Some(common) => intersection(&common, &units),
             });
         }
-        Ok(common)
+        Ok(common.map(sorted_set))
     }
+}
+
+/// What two lists that rise have in common.
+fn intersection(left: &[Unit], right: &[Unit]) -> Vec<Unit> {
+    let mut right = right.iter().peekable();
+    let is_there = |unit: &&Unit| {
+        while right.next_if(|other| other < unit).is_some() {}
+        right.peek() == Some(unit)
+    };
+    left.iter().filter(is_there).copied().collect()
 }
 
 fn listed(contents: &[u8], first: u32, mut at: u64) -> Option<Vec<Listed>> {
@@ -432,9 +494,7 @@ mod tests {
 
     fn file(texts: &[(Unit, &str)]) -> (Vec<u8>, TrigramsHead, TrigramsFile) {
         let mut writer = TrigramsWriter::create(None).unwrap();
-        for group in pairs(texts.iter().copied()).chunk_by(|left, right| left.0 == right.0) {
-            writer.push(group[0].0, &group.iter().map(|pair| pair.1).collect::<Vec<Unit>>()).unwrap();
-        }
+        each_trigram(texts, |trigram, units| writer.push(trigram, units)).unwrap();
         let mut main = crate::bytes::begin();
         let head = writer.end_column(&mut main).unwrap();
         (main, head, writer.finish().unwrap())

@@ -81,7 +81,7 @@ impl Node {
 }
 
 /// The bounds a question must keep (A.7), by name.
-pub fn limits() -> Value {
+pub(crate) fn limits() -> Value {
     let (intent, fuel) = (aql::Limits::STANDARD, aql::Fuel::STANDARD);
     let bytes = |limits: &json::Limits| {
         json!({
@@ -110,7 +110,7 @@ pub fn limits() -> Value {
 }
 
 /// The function that orders answers, with its inputs and weights.
-pub fn ranking() -> Value {
+pub(crate) fn ranking() -> Value {
     let input = |name: &str, weight: f64, value: &str| json!({"name": name, "weight": weight, "value": value});
     json!({
         "function_id": aql::RANKING_ID,

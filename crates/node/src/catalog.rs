@@ -11,7 +11,8 @@ use crate::fact;
 use crate::refusal::Error;
 use index::Index;
 use json::{Document, Limits};
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::path::Path;
 use std::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use store::{Change, Kind, Operation, Sequence, Store};
 
@@ -53,9 +54,12 @@ impl Filing {
         let fact = fact::encode(collection, 0, id, record);
         let mut actions = Vec::new();
         if collection == Collection::Manifests {
+            let mut named = HashSet::new();
             let positions = record.get("actions").map_or(0, json::Node::len);
             for position in 0..positions.min(usize::from(u16::MAX)) {
-                if let Some(action) = Action::of(record, position) {
+                // An id stands for one candidate: of two actions with one name the first counts.
+                let action = Action::of(record, position).filter(|action| named.insert(action.id.clone()));
+                if let Some(action) = action {
                     let part = u16::try_from(position + 1).unwrap_or_default();
                     let fact = fact::encode(Collection::Actions, part, &action.id, action.document.root());
                     actions.push((action, fact));
@@ -69,7 +73,8 @@ impl Filing {
 /// What happens to the catalog, in the order of the log.
 pub(crate) enum Step {
     File(Box<Filing>, Option<u64>),
-    Remove(u64),
+    /// The source that goes, and the change that took it away.
+    Remove(u64, Sequence),
 }
 
 impl Catalog {
@@ -155,13 +160,13 @@ impl Catalog {
                 Step::File(filing, replaced) => {
                     if let Some(replaced) = replaced {
                         index.remove(replaced);
-                        evidence.remove(replaced);
+                        evidence.remove(replaced, filing.source);
                     }
                     file(&mut index, &mut evidence, &filing)?;
                 }
-                Step::Remove(source) => {
+                Step::Remove(source, at) => {
                     index.remove(source);
-                    evidence.remove(source);
+                    evidence.remove(source, at);
                 }
             }
         }
@@ -187,6 +192,12 @@ impl Catalog {
         }
     }
 
+    /// Leaves the index on disk as it is, so that the next start has nothing to read.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        self.seal(1)?;
+        Ok(self.index_mut()?.save()?)
+    }
+
     /// Everything into one segment; for the end of an import.
     pub(crate) fn compact(&self) -> Result<(), Error> {
         self.seal(1)?;
@@ -199,7 +210,7 @@ impl Catalog {
     }
 }
 
-fn opened(folder: &PathBuf) -> Result<Index, Error> {
+fn opened(folder: &Path) -> Result<Index, Error> {
     match Index::open(folder) {
         Ok(index) => Ok(index),
         Err(error) => {
@@ -239,7 +250,7 @@ fn take_evidence_up(index: &Index, evidence: &mut Evidence, store: &Store) -> Re
 
 fn step(change: Change, store: &Store) -> Result<Step, Error> {
     match change.operation {
-        Operation::Withdraw => Ok(Step::Remove(change.replaces.unwrap_or_default())),
+        Operation::Withdraw => Ok(Step::Remove(change.replaces.unwrap_or_default(), change.sequence)),
         Operation::Put => {
             let missing = || Error::fault(format!("the record of change {} is missing", change.sequence));
             let record = store.by_number(change.sequence)?.ok_or_else(missing)?;

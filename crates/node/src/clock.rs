@@ -41,7 +41,7 @@ impl Clock {
 }
 
 /// A moment given in milliseconds since 1970.
-pub fn instant(millis: i64) -> Instant {
+pub(crate) fn instant(millis: i64) -> Instant {
     let nanos = u32::try_from(millis.rem_euclid(1_000)).unwrap_or_default() * 1_000_000;
     Instant::from_unix(millis.div_euclid(1_000), nanos)
 }

@@ -116,15 +116,10 @@ fn node(writer: &mut Writer, name: &str, value: Option<Node<'_>>) {
     }
 }
 
-/// What a record declares of its own quality that counts without anybody else's word (`docs/decisions`).
+/// What a record declares of its own quality that counts without anybody else's word: its latency (`docs/decisions`).
 pub(crate) fn declared(record: Node<'_>) -> Signals {
     let latency = |block: &str| record.get(block)?.get("latency_p99_ms")?.as_f64().filter(|latency| *latency >= 0.0);
-    let cooling_off = record.get("irreversibility_cooling_off_seconds").and_then(Node::as_f64);
-    Signals {
-        latency_p99_ms: latency("cost_disclosure").or_else(|| latency("sla")),
-        cooling_off_minutes: cooling_off.filter(|seconds| *seconds >= 0.0).map(|seconds| seconds / 60.0),
-        ..Signals::default()
-    }
+    Signals { latency_p99_ms: latency("cost_disclosure").or_else(|| latency("sla")), ..Signals::default() }
 }
 
 /// Whose evidence speaks for a record: the tool itself, or whoever offers.

@@ -8,16 +8,23 @@ use crate::collection::Collection;
 use crate::fact::Fact;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
-use crate::replies;
 use crate::resolve::{Accepted, Judged, candidate, evaluator};
 use aql::{Decision, Intent, Limits};
 use json::{Document, Pointer, Value, Writer, json};
 use std::sync::Arc;
 
+/// Every intent that may be asked may be asked about, with a candidate's id beside it.
+const REQUEST: json::Limits = json::Limits {
+    bytes: json::Limits::INTENT.bytes + 16 * 1024,
+    depth: json::Limits::INTENT.depth + 1,
+    nodes: json::Limits::INTENT.nodes + 2,
+    ..json::Limits::INTENT
+};
+
 impl Node {
     /// Explains a candidate, or the question as a whole when none is named.
     pub async fn explain(self: &Arc<Self>, bytes: &[u8]) -> Result<Vec<u8>, Error> {
-        let request = Document::parse(bytes, &json::Limits::INTENT)?;
+        let request = Document::parse(bytes, &REQUEST)?;
         let root = request.root();
         if let Some((name, _)) = root.members().find(|(name, _)| !["intent", "candidate_id"].contains(name)) {
             let at = Pointer::root().child(name);
@@ -35,8 +42,7 @@ impl Node {
                 Refusal::new(Class::InvalidInput, "wrong_type", "a candidate is named by a text").at(at)
             })?),
         };
-        let digest = replies::digest(&json::canonical(document.root()));
-        let received = self.receive_for_explanation(intent, document, digest)?;
+        let received = self.receive_for_explanation(intent, document)?;
         let keys = self.issuer_keys(&received).await?;
         let node = Arc::clone(self);
         self.work(move || {
@@ -61,7 +67,7 @@ impl Node {
             "held": false,
         });
         let Some(judged) = self.find(intent, id)? else { return Ok(output) };
-        let rank = if judged.judgement.is_match(self.over_budget) { self.rank_of(intent, id)? } else { None };
+        let rank = if judged.judgement.is_match(self.over_budget) { self.rank_of(accepted, id)? } else { None };
         let ranking = aql::rank(intent, judged.candidate.quality(), judged.judgement.cost);
         let decision_id = format!("urn:rialto:decision:{}", crate::chance::name()?);
         let decision = Decision {
@@ -90,16 +96,20 @@ impl Node {
             _ => id,
         };
         let Some(record) = self.store.record(record)? else { return Ok(None) };
-        let found = self.with_market(intent, |market| {
+        let found = self.with_market(intent, None, |market| {
+            let alive = market.alive();
             let named = |unit: &index::Unit| {
-                market.index.alive(market.label).contains(*unit)
-                    && market.index.fact(*unit).and_then(Fact::read).is_some_and(|fact| fact.id == id)
+                alive.contains(*unit)
+                    && market.index.fact(*unit).and_then(Fact::read).is_some_and(|fact| fact.id() == id)
             };
             Ok(market.index.units_of(record.number).find(named).map(|unit| market.look_at(unit)))
         })?;
         let Some((part, signals)) = found else { return Ok(None) };
         let candidate = candidate(&record.body, part, signals)?;
-        let judgement = aql::judge(intent, &candidate, self.over_budget, &mut evaluator())?;
-        Ok(Some(Judged { candidate, judgement }))
+        let mut evaluator = evaluator();
+        let judgement = aql::judge(intent, &candidate, self.over_budget, &mut evaluator)?;
+        let judged = Judged { candidate, judgement };
+        let member = self.is_member(intent, &judged, &mut evaluator)?;
+        Ok(Some(judged).filter(|_| member))
     }
 }

@@ -8,16 +8,15 @@ use aql::{Amount, Category, Signals};
 use json::Node;
 
 /// What is known of a candidate without its record.
+///
+/// What every candidate is ranked by comes first; the names, which few are asked for, are read on demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fact<'a> {
     /// Which action of a manifest it is, from 1; 0 is the record itself.
     pub(crate) part: u16,
-    pub(crate) id: &'a str,
-    /// Whose evidence counts.
-    pub(crate) subject: &'a str,
-    pub(crate) latency_p99_ms: Option<f64>,
-    pub(crate) cooling_off_minutes: Option<f64>,
+    latency_p99_ms: Option<f64>,
     prices: &'a [u8],
+    names: &'a [u8],
 }
 
 /// Which categories a price is for.
@@ -31,23 +30,25 @@ const MASKS: [(Category, u8); 5] = [
 
 /// Marks a price of nothing in every currency.
 const FREE: u8 = 128;
+/// Marks the end of the prices.
+const NO_PRICE: u8 = 0;
+
+/// Bytes of an amount.
+const AMOUNT_BYTES: usize = 16;
 
 const HAS_LATENCY: u8 = 1;
-const HAS_COOLING_OFF: u8 = 2;
 
 /// Writes the fact of a record.
 pub(crate) fn encode(collection: Collection, part: u16, id: &str, record: Node<'_>) -> Vec<u8> {
-    let quality = declared(record);
+    let latency = declared(record).latency_p99_ms;
     let mut bytes = Vec::with_capacity(id.len() * 2 + 48);
-    let flag = |signal: Option<f64>, flag: u8| if signal.is_some() { flag } else { 0 };
     bytes.extend(part.to_le_bytes());
-    bytes.push(flag(quality.latency_p99_ms, HAS_LATENCY) | flag(quality.cooling_off_minutes, HAS_COOLING_OFF));
+    bytes.push(if latency.is_some() { HAS_LATENCY } else { 0 });
+    bytes.extend(latency.into_iter().flat_map(f64::to_le_bytes));
+    put_prices(&mut bytes, collection, record);
+    bytes.push(NO_PRICE);
     put_text(&mut bytes, id);
     put_text(&mut bytes, subject(collection, record).filter(|subject| *subject != id).unwrap_or_default());
-    for signal in [quality.latency_p99_ms, quality.cooling_off_minutes].into_iter().flatten() {
-        bytes.extend(signal.to_le_bytes());
-    }
-    put_prices(&mut bytes, collection, record);
     bytes
 }
 
@@ -97,10 +98,14 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
 }
 
 fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
+    std::str::from_utf8(take_bytes(bytes)?).ok()
+}
+
+fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = u16::from_le_bytes(take(bytes)?);
     let (text, rest) = bytes.split_at_checked(usize::from(length))?;
     *bytes = rest;
-    std::str::from_utf8(text).ok()
+    Some(text)
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
@@ -115,28 +120,43 @@ impl<'a> Fact<'a> {
         let bytes = &mut bytes;
         let part = u16::from_le_bytes(take(bytes)?);
         let [flags] = take(bytes)?;
-        let id = take_text(bytes)?;
-        let subject = Some(take_text(bytes)?).filter(|subject| !subject.is_empty()).unwrap_or(id);
-        let mut signal =
-            |flag: u8| if flags & flag == 0 { Some(None) } else { take(bytes).map(|n| Some(f64::from_le_bytes(n))) };
-        let (latency_p99_ms, cooling_off_minutes) = (signal(HAS_LATENCY)?, signal(HAS_COOLING_OFF)?);
-        Some(Self { part, id, subject, latency_p99_ms, cooling_off_minutes, prices: bytes })
+        let latency_p99_ms = if flags & HAS_LATENCY == 0 { None } else { Some(f64::from_le_bytes(take(bytes)?)) };
+        let prices = *bytes;
+        while let Some(mask) = take::<1>(bytes)?.first().copied().filter(|mask| *mask != NO_PRICE) {
+            if mask & FREE == 0 {
+                let length = u16::from_le_bytes(take(bytes)?);
+                *bytes = bytes.get(usize::from(length) + AMOUNT_BYTES..)?;
+            }
+        }
+        Some(Self { part, latency_p99_ms, prices, names: bytes })
+    }
+
+    /// What the candidate is called.
+    pub(crate) fn id(&self) -> &'a str {
+        take_text(&mut { self.names }).unwrap_or_default()
+    }
+
+    /// Whose evidence counts.
+    pub(crate) fn subject(&self) -> &'a str {
+        let mut names = self.names;
+        let id = take_text(&mut names).unwrap_or_default();
+        take_text(&mut names).filter(|subject| !subject.is_empty()).unwrap_or(id)
     }
 
     /// The cost in a currency, as [`Category::cost`] finds it in the record.
     pub(crate) fn cost(&self, category: Category, currency: &str) -> Option<Amount> {
         let (mut prices, wanted) = (self.prices, mask_of(category));
         let mut lowest: Option<Amount> = None;
-        while let Some([mask]) = take(&mut prices) {
+        while let Some([mask]) = take(&mut prices).filter(|[mask]| *mask != NO_PRICE) {
             if mask & FREE != 0 {
                 if mask & wanted != 0 {
                     return Some(Amount::ZERO);
                 }
                 continue;
             }
-            let name = take_text(&mut prices)?;
+            let name = take_bytes(&mut prices)?;
             let amount = Amount::from_units(u128::from_le_bytes(take(&mut prices)?));
-            if mask & wanted != 0 && name == currency {
+            if mask & wanted != 0 && name == currency.as_bytes() {
                 lowest = Some(lowest.map_or(amount, |lowest| lowest.min(amount)));
             }
         }
@@ -146,11 +166,7 @@ impl<'a> Fact<'a> {
     /// What is known of its quality, with the word of others.
     pub(crate) fn signals(&self, others: Option<&Signals>) -> Signals {
         let others = others.cloned().unwrap_or_default();
-        Signals {
-            latency_p99_ms: others.latency_p99_ms.or(self.latency_p99_ms),
-            cooling_off_minutes: others.cooling_off_minutes.or(self.cooling_off_minutes),
-            ..others
-        }
+        Signals { latency_p99_ms: others.latency_p99_ms.or(self.latency_p99_ms), ..others }
     }
 }
 
@@ -176,7 +192,7 @@ mod tests {
             for collection in collections {
                 let bytes = encode(collection, 3, "did:web:x.example", document.root());
                 let fact = Fact::read(&bytes).unwrap();
-                assert_eq!((fact.part, fact.id), (3, "did:web:x.example"));
+                assert_eq!((fact.part, fact.id()), (3, "did:web:x.example"));
                 for &category in categories(collection) {
                     for currency in ["EUR", "USD", "CHF"] {
                         let expected = category.cost(document.root(), currency);
@@ -194,9 +210,10 @@ mod tests {
         let document = Document::of(&record).unwrap();
         let bytes = encode(Collection::Offers, 0, "urn:oap:offer:1", document.root());
         let fact = Fact::read(&bytes).unwrap();
-        assert_eq!(fact.subject, "did:web:p.example");
+        assert_eq!(fact.subject(), "did:web:p.example");
         let signals = fact.signals(None);
-        assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), Some(120.0)));
-        assert!((0..bytes.len()).all(|cut| Fact::read(&bytes[..cut.min(20)]).is_none()));
+        // A cooling-off time in praise of oneself is no evidence.
+        assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), None));
+        assert!((0..bytes.len()).all(|cut| Fact::read(&bytes[..cut.min(11)]).is_none()));
     }
 }

@@ -89,7 +89,7 @@ impl Identity {
 }
 
 /// The key in a data folder, made when there is none.
-pub fn key_of(folder: &Path) -> Result<SigningKey, Error> {
+pub(crate) fn key_of(folder: &Path) -> Result<SigningKey, Error> {
     let path = folder.join(KEY_FILE);
     let failed = |error: std::io::Error| Error::fault(format!("{}: {error}", path.display()));
     match fs::read(&path) {

@@ -1,13 +1,13 @@
 //! Many records at once, from the operator of the node.
 //!
 //! A line is a record, a signed publication, or a record with its quality beside it, which becomes the operator's
-//! evidence about that record. Lines are read and parsed by one thread, written by the store's, and filed by a third. A line that cannot be kept
-//! is reported with its number and the reason; the rest goes on.
+//! evidence about that record. Lines are read and parsed by one thread, written by the store's, and filed by a third.
+//! A line that cannot be kept is reported with its number and the reason; the rest goes on.
 
 use crate::catalog::{Filing, SEAL_AT, Step};
 use crate::collection::{is_publication, record_of};
 use crate::node::Node;
-use crate::publish::ID_BYTES_MAX;
+use crate::publish::{ID_BYTES_MAX, check_authority};
 use crate::refusal::Error;
 use json::{Document, Limits, Node as JsonNode, Shapes, json};
 use std::io::BufRead;
@@ -164,7 +164,10 @@ impl Node {
         let (kind, publisher) = if is_publication(root) {
             let named = root.get("kind").and_then(JsonNode::as_str).and_then(Kind::parse);
             let verified = trust::verify_did_key(&document, "publisher_did").map_err(|error| error.to_string())?;
-            (named.ok_or("the publication names no kind we know")?, verified.signer().to_string())
+            let kind = named.ok_or("the publication names no kind we know")?;
+            let publisher = verified.signer().to_string();
+            check_authority(kind, record_of(&document), &publisher).map_err(|error| error.to_string())?;
+            (kind, publisher)
         } else {
             let kind = kind.or_else(|| kind_of(root)).ok_or("say what these records are with --kind")?;
             (kind, self.publisher(kind, root))

@@ -25,7 +25,7 @@ pub use announce::LEVELS;
 pub use clock::Clock;
 pub use identity::Identity;
 pub use import::{Imported, Told, kind_of};
-pub use node::{Config, Node};
+pub use node::{Config, Node, turns};
 pub use outbound::{Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Reply};
 pub use refusal::{Class, Error, Refusal};
 pub use resolve::{PAGE, REJECTED};

@@ -57,8 +57,13 @@ pub struct Node {
     keeper: Option<Keeper>,
 }
 
-/// Messages that may wait for a worker.
-const WAITING_MAX: usize = 4_096;
+/// Issuers that the quota remembers before it forgets those who have been quiet.
+const ISSUERS_MAX: usize = 65_536;
+
+/// Jobs that run at once on so many processors; a server needs two threads more.
+pub fn turns(processors: usize) -> usize {
+    processors.max(2)
+}
 
 impl Node {
     /// Opens the store, brings the index level with it, and is ready.
@@ -97,7 +102,7 @@ impl Node {
             over_budget: config.over_budget,
             delegates: delegates()?,
             quota: config.requests_per_second.map(|rate| RateLimiter::keyed(Quota::per_second(rate))),
-            workers: Semaphore::new(processors * 2),
+            workers: Semaphore::new(turns(processors)),
             keeper: Some(Keeper::start(&catalog)?),
             catalog,
         })
@@ -106,7 +111,7 @@ impl Node {
     /// Writes to disk what can be made again from the log, so that the next start is quick.
     pub fn close(mut self) -> Result<(), Error> {
         self.keeper.take();
-        self.catalog.seal(1)
+        self.catalog.close()
     }
 
     /// Who this node is.
@@ -139,19 +144,19 @@ impl Node {
         Ok(named.into_iter().map(|(name, collection)| (name, index.alive(collection.label()).len())).collect())
     }
 
-    /// Runs a job that computes or reads from disk, away from the threads that serve connections.
-    pub(crate) async fn work<T: Send + 'static>(
-        &self,
-        job: impl FnOnce() -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
+    /// Runs a job that computes, when it is its turn.
+    ///
+    /// It runs where it stands: handing it to another thread would cost more than most answers take. There are more
+    /// threads than turns, so that somebody is always free to serve the others.
+    pub(crate) async fn work<T>(&self, job: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let _turn = self.workers.acquire().await.map_err(Error::fault)?;
-        tokio::task::spawn_blocking(job).await.map_err(Error::fault)?
+        job()
     }
 
     pub(crate) fn check_quota(&self, issuer: &str) -> Result<(), Error> {
         let Some(quota) = &self.quota else { return Ok(()) };
         // The table is swept when it is large, so that invented names do not fill it.
-        if quota.len() > WAITING_MAX * 16 {
+        if quota.len() > ISSUERS_MAX {
             quota.retain_recent();
         }
         quota.check_key(&issuer.to_owned()).map_err(|_| {

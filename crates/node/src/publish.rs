@@ -60,7 +60,9 @@ impl Node {
         let node = Arc::clone(self);
         tokio::task::spawn_blocking(move || {
             Signed::read(&publication.document)?.verify_with(&keys)?;
-            publication.check_authority()?;
+            if let Asks::Put { kind, .. } = &publication.asks {
+                check_authority(*kind, record_of(&publication.document), publication.publisher.as_str())?;
+            }
             let committed = node.store.commit(publication.batch(node.clock.millis())).map_err(refused)?;
             node.catalog.read_to(&node.store, node.store.sequence())?;
             Ok(node.acknowledge(&publication, &committed))
@@ -104,45 +106,17 @@ impl Node {
 }
 
 impl Publication {
-    fn check_window(&self, now: Instant) -> Result<(), Refusal> {
+    fn check_window(&self, now: Instant) -> Result<(), Error> {
         let at = Pointer::root().child("issued_at");
         if self.issued_at > now.plus(SKEW_SECONDS) {
             let detail = "this was issued in the future; set the clock, or wait";
-            return Err(Refusal::new(Class::InvalidInput, "publication_not_yet_valid", detail).at(at));
+            return Err(Refusal::new(Class::InvalidInput, "publication_not_yet_valid", detail).at(at).into());
         }
         if self.issued_at.plus(WINDOW_SECONDS) < now {
             let detail = "this was issued more than a day ago; sign it again with the time of now";
-            return Err(Refusal::new(Class::InvalidInput, "publication_expired", detail).at(at));
+            return Err(Refusal::new(Class::InvalidInput, "publication_expired", detail).at(at).into());
         }
         Ok(())
-    }
-
-    /// Nobody publishes in another's name.
-    fn check_authority(&self) -> Result<(), Refusal> {
-        let Asks::Put { kind, .. } = &self.asks else { return Ok(()) };
-        let record = record_of(&self.document);
-        let own = |path: &[&str]| {
-            let found = path.iter().try_fold(record, |node, name| node.get(name));
-            found.and_then(json::Node::as_str)
-        };
-        let named: Vec<&str> = match kind {
-            Kind::Manifest => {
-                [own(&["tool", "did"]), own(&["tool", "publisher", "did"])].into_iter().flatten().collect()
-            }
-            Kind::Offer => [own(&["provider_did"]), own(&["broker_did"])].into_iter().flatten().collect(),
-            Kind::Knowledge => own(&["publisher_did"]).into_iter().collect(),
-            Kind::Receipt => {
-                [own(&["principal_did"]), own(&["agent_did"]), own(&["tool_did"])].into_iter().flatten().collect()
-            }
-            Kind::Evidence => own(&["issuer_did"]).into_iter().collect(),
-        };
-        if named.is_empty() || named.contains(&self.publisher.as_str()) {
-            return Ok(());
-        }
-        let detail =
-            "the record names somebody else as the one who stands for it; let them sign, or correct the record";
-        let at = Pointer::root().child("publisher_did");
-        Err(Refusal::new(Class::PolicyBlock, "publisher_not_authorized", detail).at(at))
     }
 
     fn batch(&self, at: i64) -> Batch {
@@ -162,6 +136,24 @@ impl Publication {
         }
         Batch { puts, withdrawals, mark: Some(mark), at }
     }
+}
+
+/// Nobody publishes in another's name.
+pub(crate) fn check_authority(kind: Kind, record: json::Node<'_>, publisher: &str) -> Result<(), Error> {
+    let own = |path: &[&str]| path.iter().try_fold(record, |node, name| node.get(name)).and_then(json::Node::as_str);
+    let named = match kind {
+        Kind::Manifest => vec![own(&["tool", "did"]), own(&["tool", "publisher", "did"])],
+        Kind::Offer => vec![own(&["provider_did"]), own(&["broker_did"])],
+        Kind::Knowledge => vec![own(&["publisher_did"])],
+        Kind::Receipt => vec![own(&["principal_did"]), own(&["agent_did"]), own(&["tool_did"])],
+        Kind::Evidence => vec![own(&["issuer_did"])],
+    };
+    if named.iter().all(Option::is_none) || named.contains(&Some(publisher)) {
+        return Ok(());
+    }
+    let detail = "the record names somebody else as the one who stands for it; let them sign, or correct the record";
+    let at = Pointer::root().child("publisher_did");
+    Err(Refusal::new(Class::PolicyBlock, "publisher_not_authorized", detail).at(at).into())
 }
 
 const PUT: [&str; 6] = ["publication_id", "kind", "record", "publisher_did", "issued_at", "signature"];
@@ -202,22 +194,22 @@ fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
 }
 
 /// What a record in a publication is called.
-fn record_id(document: &Document) -> Result<String, Refusal> {
+fn record_id(document: &Document) -> Result<String, Error> {
     let at = Pointer::root().child("record");
     let record = document.root().get("record").ok_or_else(|| missing("record"))?;
     if !record.is_object() {
-        return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a record is an object").at(at));
+        return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a record is an object").at(at).into());
     }
     let id = aql::own_id(record).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
     let detail = "a record has a name of its own: `tool.did`, `offer_id` or `id`, of at most 1,024 bytes";
-    id.ok_or_else(|| Refusal::new(Class::InvalidInput, "record_without_id", detail).at(at))
+    Ok(id.ok_or_else(|| Refusal::new(Class::InvalidInput, "record_without_id", detail).at(at))?)
 }
 
-fn text(document: &Document, name: &str) -> Result<String, Refusal> {
+fn text(document: &Document, name: &str) -> Result<String, Error> {
     let member = document.root().get(name).ok_or_else(|| missing(name))?;
     let wrong =
         || Refusal::new(Class::InvalidInput, "wrong_type", "a text belongs here").at(Pointer::root().child(name));
-    member.as_str().map(str::to_owned).ok_or_else(wrong)
+    Ok(member.as_str().map(str::to_owned).ok_or_else(wrong)?)
 }
 
 fn missing(name: &str) -> Refusal {

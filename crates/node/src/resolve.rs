@@ -17,6 +17,7 @@ pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
 
 use crate::chance;
 use crate::collection::Collection;
+use crate::evidence::Moment;
 use crate::node::Node;
 use crate::refusal::Error;
 use crate::replies::{self, Known};
@@ -58,6 +59,9 @@ impl Node {
 
     /// The same bytes again are the same answer; other bytes under the same name are refused.
     fn answer_once(&self, accepted: &Accepted, cursor: Option<&str>) -> Result<Vec<u8>, Error> {
+        if cursor == Some("") {
+            return Err(pages::unknown().into());
+        }
         let (intent, now) = (&accepted.intent, self.clock.millis());
         let key = replies::key(&intent.issuer_did, &intent.intent_id, cursor.unwrap_or_default());
         match self.replies.claim(key, accepted.digest, now)? {
@@ -79,12 +83,7 @@ impl Node {
         let now = self.clock.millis();
         let mut walk = match cursor {
             Some(cursor) => self.pages.take(cursor, accepted.digest, now)?,
-            None => Walk {
-                digest: accepted.digest,
-                queue: self.with_market(&accepted.intent, |market| market.queue(&accepted.intent, self.over_budget))?,
-                returned: 0,
-                expires: expiry(&accepted.intent),
-            },
+            None => self.walk(accepted)?,
         };
         let page = self.page(&accepted.intent, &mut walk)?;
         let next = if page.more { Some(chance::name()?) } else { None };
@@ -96,17 +95,36 @@ impl Node {
         Ok(answer)
     }
 
-    /// Looks at the market as one moment: nothing is published while a question is being asked.
+    /// The beginning of an answer: everybody who may be in it, as of now.
+    fn walk(&self, accepted: &Accepted) -> Result<Walk, Error> {
+        let intent = &accepted.intent;
+        self.with_market(intent, None, |market| {
+            Ok(Walk {
+                digest: accepted.digest,
+                moment: market.moment,
+                queue: market.queue(intent, self.over_budget)?,
+                returned: 0,
+                expires: expiry(intent),
+            })
+        })
+    }
+
+    /// Looks at the market as one moment, now or the one that an answer began with: nothing is published meanwhile.
     pub(crate) fn with_market<T>(
         &self,
         intent: &Intent,
+        moment: Option<Moment>,
         ask: impl FnOnce(&Market<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let collection = Collection::of(intent.category).ok_or_else(|| Error::fault("a feed has no candidates"))?;
         let index = self.catalog.index()?;
         let evidence = self.catalog.evidence()?;
         let also = (intent.category == Category::Delegation).then_some(&self.delegates);
-        ask(&Market { index: &index, evidence: &evidence, label: collection.label(), also, now: self.clock.now() })
+        let moment = moment.unwrap_or_else(|| Moment { now: self.clock.now(), sequence: index.applied() });
+        if !evidence.reaches(moment) {
+            return Err(pages::unknown().into());
+        }
+        ask(&Market { index: &index, evidence: &evidence, collection, also, moment })
     }
 
     /// Takes candidates in the order of the answer until the page is full.
@@ -120,10 +138,11 @@ impl Node {
         let mut evaluator = evaluator();
         while page.matches.len() < sought && !walk.queue.is_done() {
             let asked = (sought - page.matches.len()).min(PAGE + 1);
-            let (entries, signals) = self.with_market(intent, |market| {
+            let (entries, signals) = self.with_market(intent, Some(walk.moment), |market| {
+                market.recall(&self.store, &mut walk.queue)?;
                 market.sort(&mut walk.queue, asked);
                 let entries = walk.queue.next(asked);
-                let signals = market.signals_of(&entries);
+                let signals = market.signals_of(&walk.queue, &entries);
                 Ok((entries, signals))
             })?;
             for judged in judge(&self.store, intent, &entries, signals, self.over_budget, &mut evaluator)? {
@@ -147,9 +166,8 @@ impl Node {
     }
 
     /// The place of a candidate in the answer, when it is among the first thousand.
-    pub(crate) fn rank_of(&self, intent: &Intent, id: &str) -> Result<Option<usize>, Error> {
-        let queue = self.with_market(intent, |market| market.queue(intent, self.over_budget))?;
-        let mut walk = Walk { digest: [0; 16], queue, returned: 0, expires: 0 };
+    pub(crate) fn rank_of(&self, accepted: &Accepted, id: &str) -> Result<Option<usize>, Error> {
+        let (intent, mut walk) = (&accepted.intent, self.walk(accepted)?);
         while walk.returned < RANKS_TOLD {
             let page = self.page(intent, &mut walk)?;
             if let Some(position) = page.matches.iter().position(|judged| judged.candidate.id == id) {
@@ -164,7 +182,12 @@ impl Node {
     }
 
     /// Whether a candidate is of the category at all; the index may have been unsure.
-    fn is_member(&self, intent: &Intent, judged: &Judged, evaluator: &mut aql::Evaluator) -> Result<bool, Error> {
+    pub(crate) fn is_member(
+        &self,
+        intent: &Intent,
+        judged: &Judged,
+        evaluator: &mut aql::Evaluator,
+    ) -> Result<bool, Error> {
         let demanding = intent.category == Category::Delegation;
         Ok(!demanding || evaluator.evaluate(&self.delegates, judged.candidate.record())?)
     }
@@ -177,15 +200,22 @@ impl Node {
         page: &mut Page,
         evaluator: &mut aql::Evaluator,
     ) -> Result<(), Error> {
-        let refused = walk.queue.refused();
-        for few in refused.chunks(REJECTED) {
+        let (refused, signals) = self.with_market(intent, Some(walk.moment), |market| {
+            market.recall(&self.store, &mut walk.queue)?;
+            let refused = walk.queue.refused();
+            let signals = market.signals_of(&walk.queue, &refused);
+            Ok((refused, signals))
+        })?;
+        for (few, signals) in refused.chunks(REJECTED).zip(signals.chunks(REJECTED)) {
             if page.rejections.len() >= REJECTED && !walk.queue.small {
                 break;
             }
-            let signals = self.with_market(intent, |market| Ok(market.signals_of(few)))?;
-            let judged = judge(&self.store, intent, few, signals, self.over_budget, evaluator)?;
-            let holds = |judged: &Judged| walk.queue.small || judged.judgement.failing.is_empty();
-            page.rejections.extend(judged.into_iter().filter(holds));
+            for judged in judge(&self.store, intent, few, signals.to_vec(), self.over_budget, evaluator)? {
+                let told = walk.queue.small || judged.judgement.failing.is_empty();
+                if told && self.is_member(intent, &judged, evaluator)? {
+                    page.rejections.push(judged);
+                }
+            }
         }
         page.rejections.sort_by(|left, right| left.candidate.id.cmp(&right.candidate.id));
         page.rejections.truncate(REJECTED);

@@ -34,9 +34,10 @@ const BELOW_NODE: &[&str] = &["feed", "index", "store", "agent", "description", 
 const BELOW_SERVER: &[&str] =
     &["node", "feed", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
 const BELOW_CLI: &[&str] =
-    &["server", "node", "feed", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
+    &["server", "probe", "node", "feed", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
 const BELOW_CLI_AND_TWIN: &[&str] = &[
     "server",
+    "probe",
     "node",
     "feed",
     "index",
@@ -62,6 +63,7 @@ const ROOMS: &[Room] = &[
     room("feed", 3, &["aql", "json"]),
     room("node", 4, BELOW_NODE),
     room("server", 5, BELOW_SERVER),
+    room("probe", 5, &["node", "aql", "trust", "json"]),
     room("cli", 6, BELOW_CLI),
     work("reference", &[]),
     work("conformance", BELOW_CLI_AND_TWIN),

@@ -4,7 +4,7 @@
 
 use super::resolution::{condition, id, value};
 use super::table::{Align, Cell, Table};
-use super::text::wrap;
+use super::text::{shown, wrap};
 use super::{BAD, DIM, GOOD, PLAIN, STRONG, WARN, paint};
 use aql::Intent;
 use json::Node;
@@ -15,6 +15,7 @@ pub(crate) fn show(intent: &Intent, output: Node<'_>, width: usize) -> String {
     text.push_str(&leaves(intent, output, width));
     text.push_str(&nearest(intent, output, width));
     text.push_str(&relaxations(intent, output, width));
+    text.push_str(&beyond_conditions(output, width));
     text
 }
 
@@ -41,7 +42,10 @@ fn leaves(intent: &Intent, output: Node<'_>, width: usize) -> String {
     for (number, entry) in entries.iter().enumerate() {
         let (alone, without) = (Count::read(entry.get("satisfied")), Count::read(entry.get("without")));
         let cell = |count: &Option<Count>| count.as_ref().map_or("?".to_owned(), Count::to_string);
-        let empty = alone.as_ref().is_some_and(|alone| alone.at_most == 0);
+        let negated = entry.get("negated").and_then(Node::as_bool).unwrap_or(false);
+        // A node counts what a leaf itself finds; under `not` those are the ones kept out.
+        let found = if negated { format!("not {}", cell(&alone)) } else { cell(&alone) };
+        let empty = !negated && alone.as_ref().is_some_and(|alone| alone.at_most == 0);
         let helps = match (&all, &without) {
             (Some(all), Some(without)) => without.at_least > all.at_most,
             _ => false,
@@ -49,7 +53,7 @@ fn leaves(intent: &Intent, output: Node<'_>, width: usize) -> String {
         let condition = intent.constraints.leaves().get(number).map(condition).unwrap_or_default();
         table.row(vec![
             Cell::from((number + 1).to_string()),
-            Cell::new(cell(&alone), if empty { BAD } else { PLAIN }),
+            Cell::new(found, if empty { BAD } else { PLAIN }),
             Cell::new(cell(&without), if helps { GOOD } else { PLAIN }),
             Cell::from(condition),
         ]);
@@ -96,13 +100,41 @@ fn relaxation(intent: &Intent, entry: Node<'_>) -> Option<String> {
     let change = match entry.get("to") {
         Some(to) => {
             let not = if leaf.negated { "not " } else { "" };
-            let path = super::text::shown(leaf.path.text());
-            format!("{not}{path} {} {} instead of {}", leaf.operator.name(), value(&to.to_value()), value(&leaf.value))
+            let operator = entry.get("operator").and_then(Node::as_str).unwrap_or(leaf.operator.name());
+            let changed = format!("{} {} {}", shown(leaf.path.text()), shown(operator), value(&to.to_value()));
+            format!("{not}{changed} instead of {}", value(&leaf.value))
         }
         None => format!("without {}", condition(leaf)),
     };
     let found = Count::read(entry.get("satisfied")).map(|found| format!(": {found}")).unwrap_or_default();
     Some(change + &found)
+}
+
+/// What else keeps out those that satisfy the conditions: the quality floor and the budget.
+fn beyond_conditions(output: Node<'_>, width: usize) -> String {
+    let mut lines = Vec::new();
+    if let Some(quality) = output.get("quality") {
+        for floor in quality.get("floors").into_iter().flat_map(Node::elements) {
+            let signal = floor.get("signal").and_then(Node::as_str).map(shown).unwrap_or_default();
+            lines.extend(Count::read(floor.get("removed")).map(|kept_out| format!("{signal} keeps out {kept_out}")));
+        }
+    }
+    if let Some(budget) = output.get("budget") {
+        let text = |name: &str| budget.get(name).and_then(Node::as_str).map(shown);
+        let told = |name: &str| Count::read(budget.get(name)).filter(|count| count.at_most > 0);
+        let cheapest = text("cheapest").zip(text("currency"));
+        let cheapest = cheapest.map(|(amount, currency)| format!(", the cheapest for {amount} {currency}"));
+        lines.extend(
+            told("over_budget").map(|over| format!("{over} over budget{}", cheapest.unwrap_or_default())),
+        );
+        lines.extend(told("without_price").map(|unpriced| format!("{unpriced} without a price in the budget's currency")));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines = lines.iter().flat_map(|line| wrap(line, width.saturating_sub(2)));
+    let lines: String = lines.map(|line| format!("  {line}\n")).collect();
+    format!("\n{}\n{lines}", paint(STRONG, "of those that satisfy the conditions"))
 }
 
 fn paragraph(words: &str, width: usize) -> String {

@@ -5,6 +5,8 @@ mod asking;
 #[cfg(test)]
 mod auditing;
 #[cfg(test)]
+mod examining;
+#[cfg(test)]
 mod keeping;
 #[cfg(test)]
 mod linting;

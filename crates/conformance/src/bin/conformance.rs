@@ -1,10 +1,14 @@
-//! Runs the corpus against `aql` and `reference`: `cargo xtask conformance`.
+//! Runs the corpus against `aql` and `reference`, or against a node over HTTP: `cargo xtask conformance [--http]`.
 
+use anyhow::Context;
 use clap::Parser;
+use conformance::crash::{Program, clock};
 use conformance::{Corpus, Fast, Implementation, Report, Twin, run};
+use probe::{Http, Level, Settings, Target};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Runs the conformance corpus.
 #[derive(Parser)]
@@ -18,10 +22,16 @@ struct Arguments {
     /// Print the report as JSON.
     #[arg(long)]
     json: bool,
+    /// Put the cases over HTTP to the node beside this program, on an empty folder.
+    #[arg(long)]
+    http: bool,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
+    if arguments.http {
+        return over_http(&arguments);
+    }
     let mut corpus = Corpus::read(&arguments.corpus)?;
     if let Some(only) = &arguments.only {
         corpus.themes.iter_mut().for_each(|(_, cases)| cases.retain(|case| case.id.contains(only)));
@@ -35,6 +45,26 @@ fn main() -> anyhow::Result<ExitCode> {
         print_table(&report)
     }
     Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What `rialto conformance` says of a node that was started for this.
+fn over_http(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let binary = std::env::current_exe()?.parent().context("this program is nowhere")?.join("rialto");
+    let folder = tempfile::tempdir()?;
+    let (node, _) = Program::new(&binary, folder.path()).serve()?;
+    let target = Target::at(&node.url, Box::new(Http::new()?))?;
+    let settings = Settings { only: arguments.only.clone(), connections: 16, seed: [7; 32], clock: Arc::new(clock) };
+    let examined = probe::examine(target, settings, &|_, _| {})?;
+    let (passed, failed, not_put) = examined.totals();
+    if arguments.json {
+        println!("{}", examined.to_value());
+    } else {
+        for (case, why) in examined.findings.iter().flat_map(|finding| &finding.failed) {
+            println!("{case}: {why}");
+        }
+        println!("conformance over HTTP: {passed} passed, {failed} failed, {not_put} cannot be put");
+    }
+    Ok(if examined.q1() == Level::Met && failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn print_table(report: &Report<'_>) {

@@ -1,6 +1,6 @@
 //! The index from outside: against asking every document, through crashes and damage.
 
-#![expect(clippy::unwrap_used, reason = "a test fails loudly")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 mod crash;
 mod damage;

@@ -34,19 +34,17 @@ impl<'a> Model<'a> {
     }
 
     fn tell(&mut self, change: Change) {
-        self.log.push(change);
         self.alive.push(true);
-        let sequence = self.log.len() as u64;
-        if let Change::Remove { source } = self.log[self.log.len() - 1] {
+        if let Change::Remove { source } = change {
             self.alive[source as usize - 1] = false;
         }
-        self.apply(sequence);
+        self.log.push(change);
+        self.apply(self.log.len() as u64);
     }
 
     fn apply(&mut self, sequence: u64) {
         match &self.log[sequence as usize - 1] {
             Change::Put { label, document } => {
-                // A source may have several units; the second one is a part of the first.
                 self.index.insert(sequence, *label, &sequence.to_le_bytes(), document.root()).unwrap();
             }
             Change::Remove { source } => self.index.remove(*source),
@@ -299,9 +297,9 @@ fn similar_neighbours_are_merged_and_the_dead_are_forgotten() {
     let folder = tempfile::tempdir().unwrap();
     let mut model = Model::new(Some(folder.path()));
     let mut chance = Chance::seeded(11);
-    for round in 0..4 {
+    for round in 0..8 {
         assert!(model.index.mergeable().is_none(), "{round}");
-        for _ in 0..300 {
+        for _ in 0..150 {
             model.tell(Change::Put { label: 1, document: Document::of(&record(&mut chance)).unwrap() });
         }
         seal(&mut model.index);

@@ -4,6 +4,7 @@
 //! answered. Records are never changed, only replaced, so a later page shows what the first one was chosen from.
 
 use super::select::Queue;
+use crate::evidence::Moment;
 use crate::refusal::{Class, Error, Refusal};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -16,6 +17,8 @@ const ENTRIES_MAX: usize = 4_000_000;
 pub(crate) struct Walk {
     /// Which intent it answers.
     pub(crate) digest: [u8; 16],
+    /// When the first page was chosen; what others say about quality afterwards does not count.
+    pub(crate) moment: Moment,
     pub(crate) queue: Queue,
     /// Candidates of the pages before.
     pub(crate) returned: usize,
@@ -74,7 +77,7 @@ impl Kept {
     }
 }
 
-fn unknown() -> Refusal {
-    let detail = "this cursor belongs to another intent, was never given, or is forgotten; ask again without it";
+pub(super) fn unknown() -> Refusal {
+    let detail = "this cursor belongs to another intent, was never given, or is forgotten; ask anew, with a new intent";
     Refusal::new(Class::InvalidInput, "invalid_cursor", detail)
 }

@@ -32,35 +32,32 @@ impl Node {
     /// Everything that can be known of an intent without asking anybody.
     pub(crate) fn receive(&self, bytes: &[u8]) -> Result<Received, Error> {
         let (intent, document) = Intent::parse(bytes, &Limits::STANDARD)?;
-        self.receive_document(intent, document, replies::digest(bytes))
-    }
-
-    fn receive_document(&self, intent: Intent, document: Document, digest: [u8; 16]) -> Result<Received, Error> {
-        let received = self.receive_for_explanation(intent, document, digest)?;
+        let received = self.read_envelope(intent, document, replies::digest(bytes))?;
         let (intent, now) = (&received.intent, self.clock.millis());
-        if self.replies.is_other(replies::key(&intent.issuer_did, &intent.intent_id, ""), digest, now)? {
+        if self.replies.is_other(replies::key(&intent.issuer_did, &intent.intent_id, ""), received.digest, now)? {
             return Err(reused().into());
         }
+        self.check_quota(&received.intent.issuer_did)?;
         Ok(received)
     }
 
     /// An intent whose name may have been used: a question about it is not the question itself.
-    pub(crate) fn receive_for_explanation(
-        &self,
-        intent: Intent,
-        document: Document,
-        digest: [u8; 16],
-    ) -> Result<Received, Error> {
-        let now = self.clock.millis();
-        intent.check_window(crate::clock::instant(now), &Limits::STANDARD)?;
+    pub(crate) fn receive_for_explanation(&self, intent: Intent, document: Document) -> Result<Received, Error> {
+        let digest = replies::digest(&json::canonical(document.root()));
+        let received = self.read_envelope(intent, document, digest)?;
+        self.check_quota(&received.intent.issuer_did)?;
+        Ok(received)
+    }
+
+    /// The window, the category, and who claims to have signed.
+    fn read_envelope(&self, intent: Intent, document: Document, digest: [u8; 16]) -> Result<Received, Error> {
+        intent.check_window(self.clock.now(), &Limits::STANDARD)?;
         if intent.category == Category::Subscription {
             let detail = "standing intents are not answered here yet; ask once, with another category";
             let at = Pointer::root().child("category");
             return Err(Refusal::new(Class::InvalidInput, "category_not_supported", detail).at(at).into());
         }
-        let signed = Signed::read(&document)?;
-        let issuer = signed.issuer("issuer_did")?;
-        self.check_quota(&intent.issuer_did)?;
+        let issuer = Signed::read(&document)?.issuer("issuer_did")?;
         Ok(Received { intent, document, digest, issuer })
     }
 

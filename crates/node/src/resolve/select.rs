@@ -7,16 +7,15 @@
 //! INVARIANT: the answer is the one that [`aql::resolve`] gives over all candidates of the collection.
 
 use crate::catalog::parsed;
-use crate::collection::{Action, is_publication};
-use crate::evidence::Evidence;
-use crate::fact::Fact;
+use crate::collection::{Action, Collection, is_publication, record_of};
+use crate::evidence::{Evidence, Moment};
+use crate::fact::{self, Fact};
 use crate::refusal::Error;
-use aql::{
-    Amount, Candidate, Constraints, Evaluator, Fuel, Instant, Intent, Judgement, Match, OverBudget, Rejection, Signals,
-};
+use aql::{Amount, Candidate, Constraints, Evaluator, Fuel, Intent, Judgement, Match, OverBudget, Rejection, Signals};
 use index::{Bounds, Index, Unit};
 use roaring::RoaringBitmap;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use store::Store;
 
 /// Collections up to this size are looked at one by one, so that every candidate's record can say why it failed.
@@ -33,9 +32,12 @@ pub(crate) struct Entry {
     /// In units of 10^-18; the greatest number where it has none.
     cost: u128,
     source: u64,
-    unit: Unit,
+    pub(crate) unit: Unit,
     part: u16,
 }
+
+/// Facts of candidates that were replaced or withdrawn while the pages of an answer are read.
+type Lost = HashMap<Unit, Box<[u8]>>;
 
 /// Candidates that may be in the answer, the best of them in order.
 #[derive(Debug, Default)]
@@ -47,6 +49,9 @@ pub(crate) struct Queue {
     taken: usize,
     /// Candidates that satisfy the constraints, as far as is known, and neither cost nor quality; lowest id first.
     refused: Vec<Entry>,
+    /// All of them that were alive when somebody last looked.
+    units: RoaringBitmap,
+    lost: Lost,
     /// Whether these are all candidates of the category, also those that the index could have left out.
     pub(crate) small: bool,
 }
@@ -73,10 +78,10 @@ impl Judged {
 pub(crate) struct Market<'a> {
     pub(crate) index: &'a Index,
     pub(crate) evidence: &'a Evidence,
-    pub(crate) label: index::Label,
+    pub(crate) collection: Collection,
     /// What the category demands beside the intent's own constraints.
     pub(crate) also: Option<&'a Constraints>,
-    pub(crate) now: Instant,
+    pub(crate) moment: Moment,
 }
 
 impl Market<'_> {
@@ -84,8 +89,7 @@ impl Market<'_> {
     pub(crate) fn queue(&self, intent: &Intent, over_budget: OverBudget) -> Result<Queue, Error> {
         let members = self.members()?;
         let small = members.len() <= SMALL;
-        let possible =
-            if small { members } else { members & self.index.enumerate(&intent.constraints, self.label)?.possible };
+        let possible = if small { members } else { members & self.enumerate(&intent.constraints)?.possible };
         let mut queue = Queue { small, ..Queue::default() };
         queue.entries.reserve(usize::try_from(possible.len()).unwrap_or_default());
         let mut refused = Vec::new();
@@ -96,26 +100,31 @@ impl Market<'_> {
         }
         self.first_by_id(&mut refused);
         queue.refused = refused;
+        queue.units = possible;
         Ok(queue)
+    }
+
+    /// The living candidates of the collection.
+    pub(crate) fn alive(&self) -> RoaringBitmap {
+        self.index.alive(self.collection.label())
     }
 
     /// The candidates of the category.
     fn members(&self) -> Result<RoaringBitmap, Error> {
-        match self.also {
-            None => Ok(self.index.alive(self.label).clone()),
-            Some(also) => Ok(self.index.enumerate(also, self.label)?.possible),
-        }
+        Ok(self.membership()?.possible)
     }
 
-    /// The bounds of the intent's constraints together with what the category demands.
-    pub(crate) fn bounds(&self, constraints: &Constraints) -> Result<Bounds, Error> {
-        let mut bounds = self.index.enumerate(constraints, self.label)?;
-        if let Some(also) = self.also {
-            let also = self.index.enumerate(also, self.label)?;
-            bounds.certain &= also.certain;
-            bounds.possible &= also.possible;
+    /// Who certainly and who possibly satisfies constraints, of whatever category.
+    pub(crate) fn enumerate(&self, constraints: &Constraints) -> Result<Bounds, Error> {
+        Ok(self.index.enumerate(constraints, self.collection.label())?)
+    }
+
+    /// Who certainly and who possibly is of the category.
+    pub(crate) fn membership(&self) -> Result<Bounds, Error> {
+        match self.also {
+            Some(also) => Ok(self.index.enumerate(also, self.collection.label())?),
+            None => Ok(Bounds { certain: self.alive(), possible: self.alive() }),
         }
-        Ok(bounds)
     }
 
     fn fact(&self, unit: Unit) -> Option<(Fact<'_>, u64)> {
@@ -129,8 +138,8 @@ impl Market<'_> {
 
     /// What is known about a candidate's quality.
     fn signals(&self, fact: &Fact<'_>) -> Signals {
-        let about = |subject| self.evidence.about(subject, self.now);
-        let others = if self.evidence.is_empty() { None } else { about(fact.id).or_else(|| about(fact.subject)) };
+        let about = |subject| self.evidence.about(subject, self.moment);
+        let others = if self.evidence.is_empty() { None } else { about(fact.id()).or_else(|| about(fact.subject())) };
         fact.signals(others.as_ref())
     }
 
@@ -155,45 +164,105 @@ impl Market<'_> {
     }
 
     /// What fits comes first; then the higher score, the lower cost, the lower id.
-    fn order(&self, left: &Entry, right: &Entry) -> Ordering {
+    fn order(&self, lost: &Lost, left: &Entry, right: &Entry) -> Ordering {
         left.over_budget
             .cmp(&right.over_budget)
             .then_with(|| right.score.total_cmp(&left.score))
             .then_with(|| left.cost.cmp(&right.cost))
-            .then_with(|| self.by_id(left, right))
+            .then_with(|| self.by_id(lost, left, right))
     }
 
-    fn by_id(&self, left: &Entry, right: &Entry) -> Ordering {
-        let id = |entry: &Entry| self.index.fact(entry.unit).and_then(Fact::read).map(|fact| fact.id);
+    fn by_id(&self, lost: &Lost, left: &Entry, right: &Entry) -> Ordering {
+        let id = |entry: &Entry| self.remembered(lost, entry.unit).map(|fact| fact.id());
         id(left).cmp(&id(right))
     }
 
     fn first_by_id(&self, refused: &mut Vec<Entry>) {
+        let none = Lost::new();
         if refused.len() > REFUSED_MAX {
-            refused.select_nth_unstable_by(REFUSED_MAX, |left, right| self.by_id(left, right));
+            refused.select_nth_unstable_by(REFUSED_MAX, |left, right| self.by_id(&none, left, right));
             refused.truncate(REFUSED_MAX);
         }
-        refused.sort_unstable_by(|left, right| self.by_id(left, right));
+        refused.sort_unstable_by(|left, right| self.by_id(&none, left, right));
+    }
+
+    /// The fact of a candidate, also of one that is gone meanwhile.
+    fn remembered<'a>(&'a self, lost: &'a Lost, unit: Unit) -> Option<Fact<'a>> {
+        match lost.get(&unit) {
+            Some(fact) => Fact::read(fact),
+            None => self.index.fact(unit).and_then(Fact::read),
+        }
+    }
+
+    /// Keeps the facts of candidates that went since the last look: the index forgets them, the answer must not.
+    pub(crate) fn recall(&self, store: &Store, queue: &mut Queue) -> Result<(), Error> {
+        let gone = &queue.units - self.alive();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let waiting = queue.entries.iter().skip(queue.taken).chain(&queue.refused);
+        for entry in waiting.filter(|entry| gone.contains(entry.unit)) {
+            let known = self.index.fact(entry.unit).filter(|fact| Fact::read(fact).is_some());
+            let fact = known.map_or_else(|| self.made_again(store, entry), |fact| Ok(fact.to_vec()))?;
+            queue.lost.insert(entry.unit, fact.into());
+        }
+        queue.units -= gone;
+        Ok(())
+    }
+
+    fn made_again(&self, store: &Store, entry: &Entry) -> Result<Vec<u8>, Error> {
+        let body = store.bodies(&[entry.source])?.pop().flatten().ok_or_else(|| missing(entry.source))?;
+        let candidate = candidate(&body, entry.part, Signals::default())?;
+        Ok(fact::encode(self.collection, entry.part, &candidate.id, candidate.record()))
+    }
+
+    /// The best of some candidates in the order of the answer, those that cost or quality keep out of it last.
+    pub(crate) fn best(
+        &self,
+        intent: &Intent,
+        over_budget: OverBudget,
+        units: &RoaringBitmap,
+        wanted: usize,
+    ) -> Vec<Entry> {
+        let known = |unit| self.fact(unit).map(|(fact, source)| self.entry(intent, over_budget, &fact, unit, source));
+        let (fit, unfit): (Vec<_>, Vec<_>) = units.iter().filter_map(known).partition(|(_, fits)| *fits);
+        let first = |entries: Vec<(Entry, bool)>, wanted: usize| {
+            let entries = entries.into_iter().map(|(entry, _)| entry).collect();
+            let mut queue = Queue { entries, ..Queue::default() };
+            self.sort(&mut queue, wanted);
+            queue.next(wanted)
+        };
+        let mut best = first(fit, wanted);
+        best.extend(first(unfit, wanted - best.len()));
+        best
+    }
+
+    /// What a candidate would cost in the intent's currency, and what is known of its quality.
+    pub(crate) fn standing(&self, intent: &Intent, unit: Unit) -> Option<(Option<Amount>, Signals)> {
+        let (fact, _) = self.fact(unit)?;
+        let currency = intent.budget.as_ref().map(|budget| budget.ceiling.currency.as_str());
+        Some((currency.and_then(|currency| fact.cost(intent.category, currency)), self.signals(&fact)))
     }
 
     /// Puts at least `wanted` more entries into order; those before them are there already.
     pub(crate) fn sort(&self, queue: &mut Queue, wanted: usize) {
-        let end = queue.taken.saturating_add(wanted).min(queue.entries.len());
-        let Some(rest) = queue.entries.get_mut(queue.sorted..).filter(|_| queue.sorted < end) else { return };
-        let count = end - queue.sorted;
+        let Queue { entries, sorted, taken, lost, .. } = queue;
+        let end = taken.saturating_add(wanted).min(entries.len());
+        let Some(rest) = entries.get_mut(*sorted..).filter(|_| *sorted < end) else { return };
+        let count = end - *sorted;
         if count < rest.len() {
-            rest.select_nth_unstable_by(count, |left, right| self.order(left, right));
+            rest.select_nth_unstable_by(count, |left, right| self.order(lost, left, right));
         }
         if let Some(best) = rest.get_mut(..count) {
-            best.sort_unstable_by(|left, right| self.order(left, right));
+            best.sort_unstable_by(|left, right| self.order(lost, left, right));
         }
-        queue.sorted = end;
+        *sorted = end;
     }
 
     /// What is known of the quality of entries, for those that will be judged.
-    pub(crate) fn signals_of(&self, entries: &[Entry]) -> Vec<Signals> {
-        let signals = |entry: &Entry| self.fact(entry.unit).map(|(fact, _)| self.signals(&fact)).unwrap_or_default();
-        entries.iter().map(signals).collect()
+    pub(crate) fn signals_of(&self, queue: &Queue, entries: &[Entry]) -> Vec<Signals> {
+        let fact = |entry: &Entry| self.remembered(&queue.lost, entry.unit);
+        entries.iter().map(|entry| fact(entry).map(|fact| self.signals(&fact)).unwrap_or_default()).collect()
     }
 }
 
@@ -240,18 +309,21 @@ pub(crate) fn judge(
     let bodies = store.bodies(&numbers)?;
     let mut judged = Vec::with_capacity(entries.len());
     for ((entry, body), signals) in entries.iter().zip(bodies).zip(signals) {
-        let missing = || Error::fault(format!("the record {} is missing", entry.source));
-        let candidate = candidate(&body.ok_or_else(missing)?, entry.part, signals)?;
+        let candidate = candidate(&body.ok_or_else(|| missing(entry.source))?, entry.part, signals)?;
         let judgement = aql::judge(intent, &candidate, over_budget, evaluator)?;
         judged.push(Judged { candidate, judgement });
     }
     Ok(judged)
 }
 
+fn missing(source: u64) -> Error {
+    Error::fault(format!("the record {source} is missing"))
+}
+
 /// The candidate in a stored body: the record, or one of the actions of a manifest.
 pub(crate) fn candidate(body: &[u8], part: u16, signals: Signals) -> Result<Candidate, Error> {
     let document = parsed(body)?;
-    let record = crate::collection::record_of(&document);
+    let record = record_of(&document);
     if let Some(position) = usize::from(part).checked_sub(1) {
         let gone = || Error::fault("an action of a stored manifest is missing");
         let action = Action::of(record, position).ok_or_else(gone)?;

@@ -1,5 +1,6 @@
 //! Reads the corpus: JSON files by theme, and the exact list of expected failures.
 
+use crate::embedded;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
@@ -91,23 +92,37 @@ impl Corpus {
             .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
             .collect();
         files.sort();
-        let (mut themes, mut seen) = (Vec::new(), HashSet::new());
+        let mut texts = Vec::with_capacity(files.len());
         for file in files {
-            let text = std::fs::read_to_string(&file)?;
-            let theme: Theme = serde_json::from_str(&text).with_context(|| file.display().to_string())?;
-            if let Some(twice) = theme.cases.iter().find(|case| !seen.insert(case.id.clone())) {
-                bail!("{}: the case `{}` stands twice in the corpus", file.display(), twice.id);
-            }
-            themes.push((theme.theme, theme.cases));
+            texts.push((file.display().to_string(), std::fs::read_to_string(&file)?));
         }
         let expected = folder.with_file_name("expected-failures.toml");
         let expected = if expected.exists() { std::fs::read_to_string(expected)? } else { String::new() };
         let expected: ExpectedFailures = toml::from_str(&expected).context("expected-failures.toml")?;
+        let themes = themes(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
         Ok(Self { themes, expected_failures: expected.expected })
+    }
+
+    /// The corpus that this program carries: the language and the node.
+    pub fn embedded() -> Result<Self> {
+        Ok(Self { themes: themes(embedded::THEMES.iter().copied())?, expected_failures: Vec::new() })
     }
 
     /// Every case with its theme.
     pub fn cases(&self) -> impl Iterator<Item = (&str, &Case)> {
         self.themes.iter().flat_map(|(theme, cases)| cases.iter().map(move |case| (theme.as_str(), case)))
     }
+}
+
+/// Reads files of cases; an id stands once in all of them.
+fn themes<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Vec<(String, Vec<Case>)>> {
+    let (mut themes, mut seen) = (Vec::new(), HashSet::new());
+    for (name, text) in files {
+        let theme: Theme = serde_json::from_str(text).with_context(|| name.to_owned())?;
+        if let Some(twice) = theme.cases.iter().find(|case| !seen.insert(case.id.clone())) {
+            bail!("{name}: the case `{}` stands twice in the corpus", twice.id);
+        }
+        themes.push((theme.theme, theme.cases));
+    }
+    Ok(themes)
 }

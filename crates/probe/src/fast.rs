@@ -1,9 +1,8 @@
 //! The engine that ships: `json`, `trust` and `aql`.
 
-#![expect(clippy::indexing_slicing, reason = "a JSON object indexed by name inserts the member or yields null")]
-
 use crate::corpus::Case;
 use crate::implementation::{Answer, Implementation};
+use crate::shown::{entry, list};
 use aql::{
     Candidate, Category, Constraints, Evaluator, Fuel, Instant, Intent, Limits, OverBudget, Pattern, Responder,
     Validity,
@@ -62,7 +61,7 @@ fn document(value: &Value) -> Result<Document, Value> {
 }
 
 /// Evaluates constraints over a document.
-pub(crate) fn evaluate(constraints: &Value, candidate: &Value) -> Result<Value, Value> {
+pub fn evaluate(constraints: &Value, candidate: &Value) -> Result<Value, Value> {
     let (tree, candidate) = (document(constraints)?, document(candidate)?);
     let at = Pointer::root().child("constraints");
     let constraints = Constraints::read(tree.root(), at, &Limits::STANDARD).map_err(refused)?;
@@ -85,7 +84,7 @@ fn parse(case: &Case) -> Result<Value, Value> {
 }
 
 /// Applies a projection to a document.
-pub(crate) fn project(projection: &Value, candidate: &Value) -> Result<Value, Value> {
+pub fn project(projection: &Value, candidate: &Value) -> Result<Value, Value> {
     let intent = json!({
         "intent_id": "urn:oap:intent:projection", "issuer_did": "did:key:z6Mk", "category": "discovery",
         "constraints": {"path": "", "operator": "exists", "value": true}, "projection": projection,
@@ -108,7 +107,7 @@ fn read_back(bytes: &[u8]) -> Value {
 }
 
 /// Orders two values.
-pub(crate) fn order(left: &Value, right: &Value) -> Result<Value, Value> {
+pub fn order(left: &Value, right: &Value) -> Result<Value, Value> {
     let (left, right) = (document(left)?, document(right)?);
     let word = match aql::order(left.root(), right.root()) {
         Some(Ordering::Less) => "less",
@@ -120,7 +119,7 @@ pub(crate) fn order(left: &Value, right: &Value) -> Result<Value, Value> {
 }
 
 /// Matches a pattern.
-pub(crate) fn pattern(pattern: &str, subject: &str) -> Result<Value, Value> {
+pub fn pattern(pattern: &str, subject: &str) -> Result<Value, Value> {
     let pattern = Pattern::read(pattern, &Pointer::root(), &Limits::STANDARD).map_err(refused)?;
     match pattern.is_match(subject, &mut Fuel::STANDARD.match_steps.clone()) {
         Ok(matches) => Ok(json!({"matches": matches})),
@@ -139,7 +138,7 @@ fn window(case: &Case) -> Result<Value, Value> {
 }
 
 /// Resolves an intent over candidates and shows the answer as the decision records have it.
-pub(crate) fn resolve(intent: &Value, candidates: &[Value], over_budget: OverBudget) -> Result<Value, Value> {
+pub fn resolve(intent: &Value, candidates: &[Value], over_budget: OverBudget) -> Result<Value, Value> {
     let intent_document = document(intent)?;
     let intent = Intent::read(intent_document.root(), &Limits::STANDARD).map_err(refused)?;
     let read = |(position, value): (usize, &Value)| Candidate::read(document(value)?, position + 1).map_err(refused);
@@ -154,30 +153,12 @@ pub(crate) fn resolve(intent: &Value, candidates: &[Value], over_budget: OverBud
         next_cursor: None,
     };
     let response = read_back(&responder.write(&intent, &resolution, None).map_err(stopped)?);
-    let list = |name: &str| response.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-    let entry = |found: &Value| {
-        let record = found.get("decision_record").cloned().unwrap_or_default();
-        let mut shown = json!({
-            "id": found["candidate_id"], "outcome": record["outcome"], "explanation": record["explanation"],
-            "evaluations": record["constraint_evaluations"],
-        });
-        for name in ["rank", "payload", "score"] {
-            if let Some(value) = found.get(name) {
-                shown[name] = value.clone();
-            }
-        }
-        if found.get("payload").is_some() {
-            shown["over_budget"] = found.get("over_budget").cloned().unwrap_or(json!(false));
-            shown["inputs"] = record["ranking_function"]["inputs"].clone();
-        }
-        shown
-    };
     let scale = intent.budget.as_ref().map_or(2, |budget| budget.scale());
     let shares = resolution.shares(&intent);
     let shares = shares.iter().map(|share| json!({"id": share.candidate_id, "amount": share.amount.with_scale(scale)}));
     Ok(json!({
-        "candidates": list("candidates").iter().map(entry).collect::<Vec<_>>(),
-        "rejected": list("rejected").iter().map(entry).collect::<Vec<_>>(),
+        "candidates": list(&response, "candidates").iter().map(entry).collect::<Vec<_>>(),
+        "rejected": list(&response, "rejected").iter().map(entry).collect::<Vec<_>>(),
         "shares": shares.collect::<Vec<_>>(),
     }))
 }

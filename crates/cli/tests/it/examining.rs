@@ -1,0 +1,127 @@
+//! `rialto conformance` and the crash loop on the real binary: green on an honest node, red on one that is not.
+
+use crate::run::Home;
+use conformance::crash::{Program, Torment, clock, torment};
+use json::{Value, json};
+use probe::{Examination, Exchange, Http, Level, Reply, Request, Settings, Target, examine};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+fn program(home: &Home) -> Program {
+    Program::new(Path::new(env!("CARGO_BIN_EXE_rialto")), Path::new(&home.path("")))
+}
+
+/// HTTP with somebody in between.
+struct Between(Http, fn(&str, &mut Reply));
+
+impl Exchange for Between {
+    fn exchange(&self, request: &Request<'_>) -> Result<Reply, probe::Error> {
+        let mut reply = self.0.exchange(request)?;
+        (self.1)(request.url, &mut reply);
+        Ok(reply)
+    }
+}
+
+fn examined(url: &str, only: &str, between: fn(&str, &mut Reply)) -> Examination {
+    let exchange = Between(Http::new().unwrap(), between);
+    let target = Target::at(url, Box::new(exchange)).unwrap();
+    let settings = Settings { only: Some(only.to_owned()), connections: 8, seed: [1; 32], clock: Arc::new(clock) };
+    examine(target, settings, &|_, _| {}).unwrap()
+}
+
+#[test]
+fn the_node_meets_q1_in_every_case_that_can_be_put() {
+    let home = Home::new("examined");
+    let (node, _) = program(&home).serve().unwrap();
+    let ran = home.run(&["conformance", &node.url, "--json"]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let failed: Vec<&Value> = report["requirements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|found| found["failed"].as_array().unwrap())
+        .collect();
+    assert_eq!(failed, [&json!(null); 0]);
+    assert_eq!((ran.code, &report["q1"], &report["left_behind"]), (0, &json!("met"), &json!([])), "{}", ran.err);
+    assert!(report["passed"].as_u64().unwrap() >= 1_841, "{}", report["passed"]);
+    assert!(report["not_applicable"].as_u64().unwrap() <= 46, "{}", report["not_applicable"]);
+}
+
+#[test]
+fn a_report_for_people_names_requirements_and_reasons() {
+    let home = Home::new("examined-a-little");
+    let (node, _) = program(&home).serve().unwrap();
+    let ran = home.run(&["conformance", &node.url, "--only", "AQL-SIG"]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    for words in ["AQL-SIG-09", "A.3 R1", "cannot be put over HTTP", "RFC 0020 level Q1 is met"] {
+        assert!(ran.out.contains(words), "{words}: {}", ran.out);
+    }
+    let nobody = home.run(&["conformance", "http://127.0.0.1:1"]);
+    assert!(nobody.code == 1 && nobody.err.contains("cannot be examined"), "{}", nobody.err);
+}
+
+#[test]
+fn without_an_endpoint_for_records_refusals_are_tried_and_nothing_is_shown() {
+    let home = Home::new("examined-without-records");
+    let (node, _) = program(&home).serve().unwrap();
+    let without_records = |url: &str, reply: &mut Reply| {
+        if url.ends_with("oap-tool.json") {
+            let mut manifest: Value = serde_json::from_slice(&reply.body).unwrap();
+            manifest["endpoints"].as_object_mut().unwrap().remove("records");
+            reply.body = manifest.to_string().into_bytes();
+        }
+    };
+    let examination = examined(&node.url, "AQL-INT", without_records);
+    let (passed, failed, _) = examination.totals();
+    assert!(!examination.has_records && passed > 50 && failed == 0, "{:?}", examination.totals());
+    assert_eq!(examined(&node.url, "AQL-ALG", without_records).q1(), Level::NotShown);
+}
+
+#[test]
+fn a_node_that_says_the_opposite_is_found_out() {
+    let home = Home::new("examined-in-between");
+    let (node, _) = program(&home).serve().unwrap();
+    // Whoever changes an answer breaks its signature.
+    let forged = examined(&node.url, "exists-", |url, reply| {
+        if url.ends_with("/oap/intent") {
+            reply.body = String::from_utf8_lossy(&reply.body).replace("\"accept\"", "\"reject\"").into_bytes();
+        }
+    });
+    assert_eq!(forged.q1(), Level::NotMet);
+    assert!(
+        forged.findings.iter().flat_map(|found| &found.failed).any(|(_, why)| why.contains("not signed by the node"))
+    );
+    // A refusal that becomes an answer is one, too.
+    let lax = examined(&node.url, "AQL-INT-06", |url, reply| {
+        if url.ends_with("/oap/intent") && reply.status == 400 {
+            reply.body = b"{}".to_vec();
+        }
+    });
+    assert_eq!(lax.q1(), Level::NotMet);
+}
+
+#[test]
+fn a_node_that_forgets_is_found_out() {
+    let home = Home::new("forgets");
+    let (data, old) = (home.path("data"), home.path("old"));
+    let binary = env!("CARGO_BIN_EXE_rialto");
+    // From its third start on it wakes up with what it knew at the second.
+    let script = format!(
+        "#!/bin/sh\nif [ -d '{old}' ]; then rm -rf '{data}'; cp -r '{old}' '{data}'; \
+         elif [ -d '{data}' ]; then cp -r '{data}' '{old}'; fi\nexec '{binary}' \"$@\"\n"
+    );
+    let path = home.file("forgetful", &script);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let forgetful = Program::new(Path::new(&path), Path::new(&home.path("")));
+    let toll = torment(&forgetful, &Torment { cycles: 2, seed: 3 }, &mut |_| {}).unwrap();
+    assert!(toll.broken.lost > 0 && toll.broken.sequence > 0 && !toll.is_clean(), "{toll:?}");
+}
+
+#[test]
+fn a_node_keeps_its_word_through_kills() {
+    let home = Home::new("killed");
+    let toll = torment(&program(&home), &Torment { cycles: 3, seed: 11 }, &mut |_| {}).unwrap();
+    assert!(toll.is_clean(), "{toll:?}");
+    assert!(toll.acknowledged > 0 && toll.looks > 500 && toll.cycles == 3, "{toll:?}");
+}

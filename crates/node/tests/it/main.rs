@@ -1,0 +1,20 @@
+//! The node from outside: signed messages in, signed messages out, and the slow engine beside it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails loudly, and a JSON value indexed by name yields null"
+)]
+
+mod answers;
+mod decisions;
+mod evidence;
+mod explanations;
+mod market;
+mod paging;
+mod publishing;
+mod questions;
+mod replay;
+mod trust_order;
+mod world;

@@ -1,0 +1,183 @@
+//! RFC 0020 §7: examines a live node and says, requirement by requirement, whether it meets level Q1.
+
+use crate::corpus::{Case, Corpus};
+use crate::live::{Live, Outcome};
+use crate::requirement::Requirement;
+use crate::target::Target;
+use anyhow::Result;
+use json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How an examination is done.
+pub struct Settings {
+    /// Only cases and requirements whose id contains this.
+    pub only: Option<String>,
+    /// Messages under way at once.
+    pub connections: usize,
+    /// Thirty-two random bytes, from which the keys of the run are made.
+    pub seed: [u8; 32],
+    /// Tells the seconds since 1970.
+    pub clock: Arc<dyn Fn() -> i64 + Send + Sync>,
+}
+
+/// What became of one requirement.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What is demanded.
+    pub requirement: Requirement,
+    /// Cases that the node answers as they say.
+    pub passed: usize,
+    /// Cases that it does not, with what it said.
+    pub failed: Vec<(String, String)>,
+    /// Cases that cannot be put over HTTP, by reason.
+    pub not_put: BTreeMap<String, usize>,
+}
+
+/// Whether a level is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Every case of it that can be put passes, and each requirement that a node can show is shown.
+    Met,
+    /// Some case fails.
+    NotMet,
+    /// Nothing fails, and something that must be shown could not be.
+    NotShown,
+}
+
+/// What became of an examination.
+#[derive(Clone, Debug)]
+pub struct Examination {
+    /// Who was examined.
+    pub did: String,
+    /// Whether records could be published; without, only refusals are tried.
+    pub has_records: bool,
+    /// One for each requirement that has a case, in the order of the list.
+    pub findings: Vec<Finding>,
+    /// Records that could not be withdrawn in the end.
+    pub left_behind: Vec<String>,
+}
+
+/// Puts every case to a node; `progress` hears how many are done, and of how many.
+pub fn examine(target: Target, settings: Settings, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Examination> {
+    let corpus = Corpus::embedded()?;
+    let only = settings.only.as_deref().unwrap_or_default();
+    let meant = |case: &&Case| case.id.contains(only) || case.requirement.contains(only);
+    let cases: Vec<&Case> = corpus.cases().map(|(_, case)| case).filter(meant).collect();
+    let (did, has_records) = (target.did().to_owned(), target.records.is_some());
+    let live = Live::new(target, settings.seed, settings.clock);
+    let outcomes = share(settings.connections, &cases, |case| live.put(case), progress);
+    let published = live.take_published();
+    let withdrawn = share(settings.connections, &published, |(id, by)| live.withdraw(id, by), &|_, _| {});
+    let left_behind = withdrawn.into_iter().filter_map(|done| done.err().map(|error| format!("{error:#}"))).collect();
+    let mut findings = Vec::new();
+    for requirement in Requirement::all()? {
+        let mut finding = Finding { requirement, passed: 0, failed: Vec::new(), not_put: BTreeMap::new() };
+        for (case, outcome) in
+            cases.iter().zip(&outcomes).filter(|(case, _)| case.requirement == finding.requirement.id)
+        {
+            match outcome {
+                Outcome::Passed => finding.passed += 1,
+                Outcome::Failed(why) => finding.failed.push((case.id.clone(), why.clone())),
+                Outcome::NotPut(why) => *finding.not_put.entry(why.clone()).or_default() += 1,
+            }
+        }
+        if finding.cases() > 0 {
+            findings.push(finding);
+        }
+    }
+    Ok(Examination { did, has_records, findings, left_behind })
+}
+
+/// Does a job for every element, several at once, and gives the results in the order of the elements.
+fn share<T: Sync, R: Send>(
+    threads: usize,
+    all: &[T],
+    job: impl Fn(&T) -> R + Sync,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(all.len())));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while let Some((position, element)) = {
+                    let position = next.fetch_add(1, Ordering::Relaxed);
+                    all.get(position).map(|element| (position, element))
+                } {
+                    let result = job(element);
+                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                    done.push((position, result));
+                    progress(done.len(), all.len());
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(position, _)| *position);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+impl Finding {
+    /// Cases of the requirement.
+    pub fn cases(&self) -> usize {
+        self.passed + self.failed.len() + self.unput()
+    }
+
+    /// Cases that could not be put.
+    pub fn unput(&self) -> usize {
+        self.not_put.values().sum()
+    }
+
+    /// Whether it must be shown over HTTP before level Q1 is met.
+    fn counts(&self) -> bool {
+        self.requirement.level == "Q1"
+    }
+}
+
+impl Examination {
+    /// Whether level Q1 is met.
+    pub fn q1(&self) -> Level {
+        let counting = || self.findings.iter().filter(|finding| finding.counts());
+        if counting().any(|finding| !finding.failed.is_empty()) {
+            return Level::NotMet;
+        }
+        let shown =
+            |finding: &Finding| finding.passed > 0 || (self.has_records && finding.requirement.scope == "language");
+        if counting().next().is_some() && counting().all(shown) { Level::Met } else { Level::NotShown }
+    }
+
+    /// Passed, failed and not put, in all.
+    pub fn totals(&self) -> (usize, usize, usize) {
+        let add = |(passed, failed, not_put): (usize, usize, usize), finding: &Finding| {
+            (passed + finding.passed, failed + finding.failed.len(), not_put + finding.unput())
+        };
+        self.findings.iter().fold((0, 0, 0), add)
+    }
+
+    /// The examination for programs.
+    pub fn to_value(&self) -> Value {
+        let (passed, failed, not_put) = self.totals();
+        let finding = |finding: &Finding| {
+            let Requirement { id, section, level, scope, text } = &finding.requirement;
+            let failed: Vec<Value> =
+                finding.failed.iter().map(|(case, why)| json!({"case": case, "why": why})).collect();
+            json!({
+                "requirement": id, "section": section, "level": level, "scope": scope, "text": text,
+                "passed": finding.passed, "failed": failed, "not_applicable": finding.not_put,
+            })
+        };
+        json!({
+            "did": self.did,
+            "record_endpoint": self.has_records,
+            "q1": match self.q1() {
+                Level::Met => "met",
+                Level::NotMet => "not_met",
+                Level::NotShown => "not_shown",
+            },
+            "passed": passed, "failed": failed, "not_applicable": not_put,
+            "requirements": self.findings.iter().map(finding).collect::<Vec<_>>(),
+            "left_behind": self.left_behind,
+        })
+    }
+}

@@ -1,0 +1,311 @@
+//! RFC 0020 A.3 R1 and R6: cases about the node itself, written as steps of an exchange.
+//!
+//! `conformance/README.md` describes the steps. Texts in braces stand for what only a run knows: `{run}`,
+//! `{did:first}`, `{now+60}`, `{node}`, `{i}`, and `{name/pointer}` for a part of an earlier reply.
+
+#![expect(clippy::indexing_slicing, reason = "a JSON object indexed by name inserts the member or yields null")]
+
+use crate::corpus::Case;
+use crate::live::{Live, Outcome, is_signed, signed};
+use crate::target::{OAP_JSON, Said};
+use crate::wire::Request;
+use anyhow::{Context, Result, bail, ensure};
+use aql::Instant;
+use json::{Document, Value, json};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use std::collections::HashMap;
+use trust::Signed;
+
+/// A message that was sent and what came back.
+struct Turn {
+    method: &'static str,
+    url: String,
+    body: Vec<u8>,
+    said: Said,
+}
+
+/// The course of a case.
+struct Course<'a> {
+    live: &'a Live,
+    run: String,
+    turns: HashMap<String, Turn>,
+}
+
+/// Walks through the steps of a case; the first that fails ends it.
+pub(crate) fn put(live: &Live, case: &Case) -> Result<Outcome> {
+    let steps = case.input("steps").as_array().context("a case without steps")?;
+    let publishes = steps.iter().any(|step| step.get("publish").is_some());
+    if publishes && live.target.records.is_none() {
+        return Ok(Outcome::NotPut("the node has no endpoint for records".into()));
+    }
+    if live.target.explain.is_none() && steps.iter().any(|step| step.get("explain").is_some()) {
+        return Ok(Outcome::NotPut("the node has no endpoint for explanations".into()));
+    }
+    let mut course = Course { live, run: live.parties.fresh(), turns: HashMap::new() };
+    for (position, step) in steps.iter().enumerate() {
+        if let Err(error) = course.take(step) {
+            return Ok(Outcome::Failed(format!("step {}: {error:#}", position + 1)));
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+impl Course<'_> {
+    fn take(&mut self, step: &Value) -> Result<()> {
+        for i in 0..step["times"].as_u64().unwrap_or(1) {
+            let turn = self.send(step, i)?;
+            self.check(step, &turn, i).with_context(|| turn.said.brief())?;
+            if let Some(name) = step["name"].as_str() {
+                self.turns.insert(name.to_owned(), turn);
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&self, step: &Value, i: u64) -> Result<Turn> {
+        let target = &self.live.target;
+        let by = step["by"].as_str().unwrap_or("first");
+        let media_type = step["media_type"].as_str().unwrap_or(OAP_JSON);
+        let (method, url, body) = if let Some(intent) = step.get("ask") {
+            let intent = self.intent(&self.fill(intent, i)?, by)?;
+            let cursor = step["cursor"].as_str().map(|cursor| self.text(cursor, i, true)).transpose()?;
+            let url =
+                cursor.map_or_else(|| target.intent.clone(), |cursor| format!("{}?cursor={cursor}", target.intent));
+            ("POST", url, self.body(step, intent)?)
+        } else if let Some(record) = step.get("publish") {
+            let mut record = self.fill(record, i)?;
+            if step["unmarked"] != json!(true) {
+                record["x_case"] = json!(self.run);
+            }
+            let kind = step["kind"].as_str().unwrap_or("manifest");
+            let publication = self.live.publication(by, kind, &record)?;
+            let records = target.records.clone().context("no endpoint for records")?;
+            ("POST", records, self.body(step, publication)?)
+        } else if let Some(id) = step["withdraw"].as_str() {
+            let id = self.text(id, i, false)?;
+            let withdrawal = self.live.withdrawal(by, &id)?;
+            ("DELETE", target.record(&id).context("no endpoint for records")?, self.body(step, withdrawal)?)
+        } else if let Some(name) = step["again"].as_str() {
+            let earlier = self.turn(name)?;
+            (earlier.method, earlier.url.clone(), earlier.body.clone())
+        } else if let Some(name) = step["next"].as_str() {
+            let earlier = self.turn(name)?;
+            let cursor = earlier.said.value["next_cursor"].as_str().context("the page before has no next_cursor")?;
+            let cursor = utf8_percent_encode(cursor, NON_ALPHANUMERIC);
+            ("POST", format!("{}?cursor={cursor}", target.intent), earlier.body.clone())
+        } else if let Some(question) = step.get("explain") {
+            let asked: Value = serde_json::from_slice(&self.turn(question["of"].as_str().unwrap_or_default())?.body)?;
+            let mut body = json!({"intent": asked});
+            if let Some(id) = question.get("candidate_id") {
+                body["candidate_id"] = self.fill(id, i)?;
+            }
+            let explain = target.explain.clone().context("no endpoint for explanations")?;
+            ("POST", explain, self.body(step, body)?)
+        } else if let Some(path) = step["get"].as_str() {
+            ("GET", target.url(&self.text(path, i, true)?), Vec::new())
+        } else if let Some(path) = step["post"].as_str() {
+            ("POST", target.url(path), step["text"].as_str().unwrap_or_default().as_bytes().to_vec())
+        } else {
+            bail!("nothing is done: {step}")
+        };
+        let said = target.send(&Request { method, url: &url, media_type, body: &body })?;
+        if said.status == 200 && step.get("publish").is_some() {
+            self.live.remember(said.value["output"]["record_id"].as_str().unwrap_or_default(), by);
+        }
+        Ok(Turn { method, url, body, said })
+    }
+
+    /// A signed intent: what the step says, and for the rest an open question for the records of this case.
+    fn intent(&self, said: &Value, by: &str) -> Result<Value> {
+        let parties = &self.live.parties;
+        let key = parties.key(by);
+        let mut intent = json!({
+            "intent_id": format!("urn:oap:intent:{}", parties.fresh()), "issuer_did": key.did_key().as_str(),
+            "category": "discovery", "constraints": {"path": "/x_case", "operator": "eq", "value": self.run},
+            "projection": {"include": ["/"]}, "validity": parties.window(),
+        });
+        for (name, value) in said.as_object().into_iter().flatten() {
+            intent[name] = value.clone();
+        }
+        signed(&intent, &key)
+    }
+
+    /// The bytes of a message, changed after it was signed where the step says so.
+    fn body(&self, step: &Value, mut document: Value) -> Result<Vec<u8>> {
+        for (pointer, value) in step["change"].as_object().into_iter().flatten() {
+            let (parent, name) = pointer.rsplit_once('/').context("a change names a member")?;
+            let parent = document.pointer_mut(parent).and_then(Value::as_object_mut);
+            let parent = parent.with_context(|| format!("there is no `{pointer}` to change"))?;
+            if value == "{absent}" {
+                parent.remove(name);
+            } else {
+                parent.insert(name.to_owned(), self.fill(value, 0)?);
+            }
+        }
+        let mut body = document.to_string().into_bytes();
+        if let Some(length) = step["bytes"].as_u64() {
+            ensure!(body.len() as u64 <= length, "the message is longer than {length} bytes already");
+            // Blanks are outside of what is signed.
+            body.resize(usize::try_from(length)?, b' ');
+        }
+        Ok(body)
+    }
+
+    fn check(&self, step: &Value, turn: &Turn, i: u64) -> Result<()> {
+        let expect = self.fill(&step["expect"], i)?;
+        let said = &turn.said;
+        let (status, wanted) = (said.status, expect["status"].as_u64().unwrap_or(200));
+        ensure!(u64::from(status) == wanted, "status {wanted} is expected");
+        if expect["signed"] != json!(false) {
+            is_signed(said)?;
+        }
+        if status == 200 && turn.url.starts_with(&self.live.target.intent) && turn.method == "POST" {
+            let earlier = step["earlier"].as_u64().unwrap_or_default();
+            self.live.audit(&turn.body, said, usize::try_from(earlier)?)?;
+            self.check_window(turn)?;
+        }
+        let details = &said.value["error"]["details"];
+        for (name, found) in
+            [("code", &details["code"]), ("at", &details["pointer"]), ("class", &said.value["error"]["code"])]
+        {
+            if let Some(wanted) = expect.get(name) {
+                ensure!(wanted == found, "{name} {wanted} is expected, not {found}");
+            }
+        }
+        if let Some(limit) = expect.get("limit") {
+            ensure!(crate::agrees(limit, &details["limit"]), "limit {limit} is expected, not {}", details["limit"]);
+        }
+        self.check_parts(&expect, said)?;
+        self.check_lists(&expect, said)?;
+        if let Some(name) = expect["same_as"].as_str() {
+            ensure!(self.turn(name)?.said.bytes == said.bytes, "the same bytes are expected as in `{name}`");
+        }
+        if let Some(name) = expect["other_than"].as_str() {
+            ensure!(self.turn(name)?.said.bytes != said.bytes, "other bytes are expected than in `{name}`");
+        }
+        Ok(())
+    }
+
+    /// An answer is made inside the window of its intent.
+    fn check_window(&self, turn: &Turn) -> Result<()> {
+        let asked: Value = serde_json::from_slice(&turn.body)?;
+        let time = |value: &Value| value.as_str().and_then(Instant::parse_rfc3339);
+        let made = time(&turn.said.value["evaluated_at"]).context("the answer does not say when it was made")?;
+        let closes = time(&asked["validity"]["to"]).context("the intent has no end")?;
+        ensure!(made <= closes, "the answer was made after the window had closed");
+        Ok(())
+    }
+
+    fn check_parts(&self, expect: &Value, said: &Said) -> Result<()> {
+        for (pointer, wanted) in expect["has"].as_object().into_iter().flatten() {
+            let found = said.value.pointer(pointer).with_context(|| format!("`{pointer}` is missing"))?;
+            let same = json::canonical_value(found) == json::canonical_value(wanted);
+            ensure!(same, "`{pointer}` is {found}, and {wanted} is expected");
+        }
+        for pointer in expect["present"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            ensure!(said.value.pointer(pointer).is_some(), "`{pointer}` is missing");
+        }
+        for pointer in expect["absent"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            ensure!(said.value.pointer(pointer).is_none(), "`{pointer}` must not be there");
+        }
+        for pointer in expect["covers"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let mut forged = said.value.clone();
+            *forged.pointer_mut(pointer).with_context(|| format!("`{pointer}` is missing"))? = json!("forged");
+            let document = Document::of(&forged)?;
+            let verified = Signed::read(&document).and_then(|signed| signed.verify_with(&self.live.target.keys));
+            ensure!(verified.is_err(), "the signature does not cover `{pointer}`");
+        }
+        Ok(())
+    }
+
+    fn check_lists(&self, expect: &Value, said: &Said) -> Result<()> {
+        for (list, name) in [("candidates", "ids"), ("rejected", "rejected_ids")] {
+            let Some(wanted) = expect.get(name) else { continue };
+            // Others may have records here, too: only those of this case are compared.
+            let entries = said.value[list].as_array().cloned().unwrap_or_default();
+            let ids: Vec<Value> = entries.iter().map(|entry| entry["candidate_id"].clone()).collect();
+            let ids: Vec<Value> =
+                ids.into_iter().filter(|id| id.as_str().is_some_and(|id| id.contains(self.run.as_str()))).collect();
+            ensure!(&json!(ids) == wanted, "{list} are {}, and {wanted} are expected", json!(ids));
+        }
+        for (pointer, wanted) in expect["count"].as_object().into_iter().flatten() {
+            let found = said.value.pointer(pointer).and_then(Value::as_array).map_or(0, Vec::len) as u64;
+            ensure!(Some(found) == wanted.as_u64(), "`{pointer}` has {found} elements, and {wanted} are expected");
+        }
+        for (pointer, most) in expect["at_most"].as_object().into_iter().flatten() {
+            let found = said.value.pointer(pointer).and_then(Value::as_array).map_or(0, Vec::len) as u64;
+            ensure!(most.as_u64().is_some_and(|most| found <= most), "`{pointer}` has {found} elements");
+        }
+        if let Some(most) = expect["bytes_at_most"].as_u64() {
+            ensure!(said.bytes.len() as u64 <= most, "the reply has {} bytes", said.bytes.len());
+        }
+        Ok(())
+    }
+
+    fn turn(&self, name: &str) -> Result<&Turn> {
+        self.turns.get(name).with_context(|| format!("no step is called `{name}`"))
+    }
+
+    /// A value of the case with everything filled in that only the run knows.
+    fn fill(&self, value: &Value, i: u64) -> Result<Value> {
+        Ok(match value {
+            Value::String(text) => match text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+                Some(inner) if inner.contains('/') && !inner.contains('{') => self.part(inner)?,
+                _ => json!(self.text(text, i, false)?),
+            },
+            Value::Array(list) => list.iter().map(|element| self.fill(element, i)).collect::<Result<_>>()?,
+            Value::Object(members) if members.contains_key("$times") => {
+                let of = members.get("of").unwrap_or(&Value::Null);
+                (0..members["$times"].as_u64().unwrap_or_default()).map(|i| self.fill(of, i)).collect::<Result<_>>()?
+            }
+            Value::Object(members) if members.contains_key("$text") => {
+                let times = members.get("times").and_then(Value::as_u64).unwrap_or(1);
+                json!(members["$text"].as_str().unwrap_or_default().repeat(usize::try_from(times)?))
+            }
+            Value::Object(members) => {
+                let filled = members.iter().map(|(name, value)| Ok((name.clone(), self.fill(value, i)?)));
+                Value::Object(filled.collect::<Result<_>>()?)
+            }
+            other => other.clone(),
+        })
+    }
+
+    /// A text with its braces filled in.
+    fn text(&self, text: &str, i: u64, for_address: bool) -> Result<String> {
+        let (mut filled, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once('{') {
+            let (inner, after) = after.split_once('}').with_context(|| format!("a brace stays open in `{text}`"))?;
+            filled.push_str(before);
+            let parties = &self.live.parties;
+            let word = match inner {
+                "run" => self.run.clone(),
+                "node" => self.live.target.did().to_owned(),
+                "i" => format!("{i:03}"),
+                _ => {
+                    if let Some(name) = inner.strip_prefix("did:") {
+                        parties.key(name).did_key().as_str().to_owned()
+                    } else if let Some(seconds) = inner.strip_prefix("now") {
+                        parties.time(if seconds.is_empty() { 0 } else { seconds.parse()? })
+                    } else {
+                        self.part(inner)?.as_str().map(str::to_owned).context("no text to fill in")?
+                    }
+                }
+            };
+            if for_address {
+                filled.push_str(&utf8_percent_encode(&word, NON_ALPHANUMERIC).to_string());
+            } else {
+                filled.push_str(&word);
+            }
+            rest = after;
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+
+    /// A part of an earlier reply, `name/pointer`; `manifest/pointer` is a part of the node's manifest.
+    fn part(&self, inner: &str) -> Result<Value> {
+        let (name, pointer) = inner.split_once('/').with_context(|| format!("`{{{inner}}}` stands for nothing"))?;
+        let whole = if name == "manifest" { &self.live.target.manifest } else { &self.turn(name)?.said.value };
+        whole.pointer(&format!("/{pointer}")).cloned().with_context(|| format!("`{inner}` is not there"))
+    }
+}

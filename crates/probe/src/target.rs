@@ -1,0 +1,131 @@
+//! The node under examination: where its doors are, whose key it answers with, and what its replies say.
+
+use crate::wire::{Exchange, Reply, Request};
+use anyhow::{Context, Result, bail, ensure};
+use json::{Document, Limits, Value};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use std::time::Duration;
+use trust::{Did, DidDocument, Signed};
+
+/// The media type of signed documents.
+pub(crate) const OAP_JSON: &str = "application/oap+json";
+
+/// How often a node that asks for patience is asked again.
+const PATIENCE: usize = 100;
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A node and how it is reached.
+pub struct Target {
+    exchange: Box<dyn Exchange>,
+    base: String,
+    /// Its manifest.
+    pub manifest: Value,
+    /// Its keys, as its DID document has them.
+    pub keys: DidDocument,
+    /// Where intents go.
+    pub intent: String,
+    /// Where explanations are asked for, if anywhere.
+    pub explain: Option<String>,
+    /// Where records are published, if anywhere.
+    pub records: Option<String>,
+}
+
+/// A reply, read.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) value: Value,
+    /// Why the signature does not hold; `None` when it does.
+    pub(crate) unsigned: Option<String>,
+}
+
+impl Said {
+    /// A refusal's stable code and place; `None` when this is no refusal.
+    pub(crate) fn refusal(&self) -> Option<(&str, &str)> {
+        let details = self.value.get("error")?.get("details")?;
+        Some((details.get("code")?.as_str()?, details.get("pointer").and_then(Value::as_str).unwrap_or_default()))
+    }
+
+    /// In a few words, for people.
+    pub(crate) fn brief(&self) -> String {
+        match self.refusal() {
+            Some((code, at)) => format!("status {}, {code} at `{at}`", self.status),
+            None => format!("status {}, {} bytes", self.status, self.bytes.len()),
+        }
+    }
+}
+
+impl Target {
+    /// Reads the manifest and the DID document of the node at an address.
+    pub fn at(url: &str, exchange: Box<dyn Exchange>) -> Result<Self> {
+        let base = url.trim_end_matches('/').to_owned();
+        let get = |path: &str| -> Result<Document> {
+            let url = format!("{base}{path}");
+            let reply = exchange.exchange(&Request { method: "GET", url: &url, media_type: "", body: &[] })?;
+            ensure!(reply.status == 200, "{url} answers with status {}", reply.status);
+            Document::parse(&reply.body, &Limits::OURS).with_context(|| format!("{url} is no JSON document"))
+        };
+        let manifest = get("/.well-known/oap-tool.json").context("the node shows no manifest")?.root().to_value();
+        let document = get("/.well-known/did.json").context("the node shows no DID document")?;
+        let named = document.root().get("id").and_then(json::Node::as_str).context("the DID document has no id")?;
+        let did = Did::parse(named)?;
+        let keys = DidDocument::read(document.root(), &did)?;
+        let tool = manifest.pointer("/tool/did").and_then(Value::as_str);
+        ensure!(tool == Some(named), "the manifest is of {tool:?} and the DID document of `{named}`");
+        let door = |name: &str| {
+            let told = manifest.get("endpoints")?.get(name)?.as_str()?;
+            let path = told.split_once("://").map_or(told, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
+            Some(format!("{base}{path}"))
+        };
+        let Some(intent) = door("intent").or_else(|| door("invoke")) else {
+            bail!("the manifest names no endpoint for intents")
+        };
+        let (explain, records) = (door("explain"), door("records"));
+        Ok(Self { exchange, base, manifest, keys, intent, explain, records })
+    }
+
+    /// The node's DID.
+    pub fn did(&self) -> &str {
+        self.keys.did().as_str()
+    }
+
+    /// An address of the node.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    /// The address of a record.
+    pub(crate) fn record(&self, id: &str) -> Option<String> {
+        Some(format!("{}/{}", self.records.as_ref()?, utf8_percent_encode(id, NON_ALPHANUMERIC)))
+    }
+
+    /// Posts a document and reads what is said.
+    pub(crate) fn post(&self, url: &str, body: &[u8]) -> Result<Said> {
+        self.send(&Request { method: "POST", url, media_type: OAP_JSON, body })
+    }
+
+    /// Exchanges messages; a node that asks for patience gets it.
+    pub(crate) fn send(&self, request: &Request<'_>) -> Result<Said> {
+        for _ in 0..PATIENCE {
+            let reply = self.exchange.exchange(request)?;
+            if reply.status != 429 {
+                return Ok(self.read(reply));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        bail!("{}: the node answers nothing but \"too many requests\"", request.url)
+    }
+
+    fn read(&self, reply: Reply) -> Said {
+        let Reply { status, body: bytes } = reply;
+        let (value, unsigned) = match Document::parse(&bytes, &Limits::OURS) {
+            Err(error) => (Value::Null, Some(format!("the reply is no strict JSON: {error}"))),
+            Ok(document) => {
+                let signed = Signed::read(&document).and_then(|signed| signed.verify_with(&self.keys));
+                (document.root().to_value(), signed.err().map(|error| error.to_string()))
+            }
+        };
+        Said { status, bytes, value, unsigned }
+    }
+}
