@@ -47,8 +47,8 @@ pub(crate) struct Failure {
     code: Option<Cow<'static, str>>,
     pointer: Option<Pointer>,
     message: String,
-    place: Option<String>,
-    help: Option<String>,
+    place: Option<Box<str>>,
+    help: Option<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,14 +107,14 @@ impl Failure {
     /// Adds where it is, for people.
     #[must_use]
     pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
-        self.place = Some(place.into());
+        self.place = Some(place.into().into());
         self
     }
 
     /// Adds what to do.
     #[must_use]
     pub(crate) fn help(mut self, advice: impl Into<String>) -> Self {
-        self.help = Some(advice.into());
+        self.help = Some(advice.into().into());
         self
     }
 

@@ -23,8 +23,9 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 /// Standard input can be read once only.
 pub(crate) fn check_streams(intent: &Path, candidates: &Path) -> Result<(), Failure> {
     if is_stream(intent) && is_stream(candidates) {
-        return Err(Failure::usage("both --intent and --candidates are standard input")
-            .help("put one of the two into a file"));
+        return Err(
+            Failure::usage("both --intent and --candidates are standard input").help("put one of the two into a file")
+        );
     }
     Ok(())
 }

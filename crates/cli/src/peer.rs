@@ -190,7 +190,8 @@ impl Caller {
         let text = Text { name: address.to_owned(), bytes: reply.body };
         let document = Document::parse(&text.bytes, &json::Limits::OURS).map_err(|_| foreign(address, reply.status))?;
         let signer = signer(document.root()).ok_or_else(|| foreign(address, reply.status))?;
-        let signer = Did::parse(signer).map_err(|error| Failure::refused(format!("{address} signs as nobody: {error}")))?;
+        let signer =
+            Did::parse(signer).map_err(|error| Failure::refused(format!("{address} signs as nobody: {error}")))?;
         let keys = self.keys_of(&signer).await?;
         let signed = Signed::read(&document).map_err(|error| text.unproved(&error))?;
         signed.verify_with(&keys).map_err(|error| text.unproved(&error))?;
@@ -219,11 +220,7 @@ impl Caller {
 
 /// Who says that it is theirs: in an answer at the root, in an envelope inside.
 fn signer(root: Node<'_>) -> Option<&str> {
-    let places = [
-        Some(root),
-        root.get("output"),
-        root.get("error").and_then(|error| error.get("details")),
-    ];
+    let places = [Some(root), root.get("output"), root.get("error").and_then(|error| error.get("details"))];
     places.into_iter().flatten().find_map(|place| place.get("resolver_did")).and_then(Node::as_str)
 }
 

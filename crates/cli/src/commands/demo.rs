@@ -7,13 +7,13 @@ use crate::asking::{self, Answered};
 use crate::clock::{self, Stopwatch};
 use crate::failure::{Exit, Failure};
 use crate::files::Text;
+use crate::keys;
 use crate::output::resolution::{self, Layout};
 use crate::output::text::wrap;
 use crate::output::{self, DIM, GOOD, STRONG, decision, paint};
 use crate::peer::{Destination, Peer};
 use crate::question::{self, Sent};
 use crate::serving::Serving;
-use crate::keys;
 use node::{Config, Node};
 use std::net::{Ipv4Addr, SocketAddr};
 use trust::SigningKey;
@@ -191,7 +191,10 @@ fn next(url: &str) -> String {
                 "rialto keys new && rialto sign examples/intents/quick-weather-for-europe.json -o question.json\n    curl --json @question.json {url}/oap/intent > answer.json\n    rialto verify answer.json --intent question.json"
             ),
         ),
-        ("who the node is, what it can do, how it fares", format!("curl {url}/.well-known/oap-tool.json {url}/metrics")),
+        (
+            "who the node is, what it can do, how it fares",
+            format!("curl {url}/.well-known/oap-tool.json {url}/metrics"),
+        ),
         ("the interface, for a browser", format!("{url}/docs")),
     ];
     let lines: String =

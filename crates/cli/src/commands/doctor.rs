@@ -131,7 +131,10 @@ fn folder(data: &Path) -> Finding {
 
 /// The nearest folder above that is there.
 fn existing(path: &Path) -> Option<&Path> {
-    path.ancestors().skip(1).map(|above| if above.as_os_str().is_empty() { Path::new(".") } else { above }).find(|above| above.is_dir())
+    path.ancestors()
+        .skip(1)
+        .map(|above| if above.as_os_str().is_empty() { Path::new(".") } else { above })
+        .find(|above| above.is_dir())
 }
 
 fn is_writable(folder: &Path) -> std::io::Result<()> {
@@ -186,7 +189,9 @@ fn own_key() -> Finding {
             Ok(key) => fine(WHAT, key.did_key().to_string()),
             Err(failure) => ill(WHAT, &failure),
         },
-        Ok(_) => look(WHAT, "there is none; questions are signed with a key of the moment", "`rialto keys new` makes one"),
+        Ok(_) => {
+            look(WHAT, "there is none; questions are signed with a key of the moment", "`rialto keys new` makes one")
+        }
         Err(failure) => ill(WHAT, &failure),
     }
 }
@@ -223,9 +228,13 @@ fn index(data: &Path) -> Finding {
             let candidates: u64 = node.counts().unwrap_or_default().iter().map(|(_, count)| count).sum();
             let closed = node.close();
             match (closed, behind) {
-                (Err(error), _) => bad(WHAT, error.to_string(), "make room on the disk; `rialto store rebuild` makes it again"),
+                (Err(error), _) => {
+                    bad(WHAT, error.to_string(), "make room on the disk; `rialto store rebuild` makes it again")
+                }
                 (Ok(()), 0) => fine(WHAT, format!("{candidates} candidates, level with the log")),
-                (Ok(()), behind) => fine(WHAT, format!("{candidates} candidates, {behind} changes read from the log just now")),
+                (Ok(()), behind) => {
+                    fine(WHAT, format!("{candidates} candidates, {behind} changes read from the log just now"))
+                }
             }
         }
         Err(failure) => bad(WHAT, failure.message(), "`rialto store rebuild` makes it again from the log"),
@@ -287,9 +296,7 @@ fn described(findings: &[Finding]) -> String {
 }
 
 fn as_json(findings: &[Finding]) -> String {
-    let entry = |finding: &Finding| {
-        json!({"advice": finding.advice, "message": finding.words, "state": finding.state.name(), "what": finding.what})
-    };
+    let entry = |finding: &Finding| json!({"advice": finding.advice, "message": finding.words, "state": finding.state.name(), "what": finding.what});
     let ill = findings.iter().any(|finding| finding.state == State::Bad);
     let entries: Vec<Value> = findings.iter().map(entry).collect();
     json_line(&json::canonical_value(&json!({"findings": entries, "ready": !ill})))

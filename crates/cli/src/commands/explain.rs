@@ -103,8 +103,11 @@ impl Explain {
                 (Some(id), Some(record)) => output::print(&decision::show_record(&sent.intent, id, record))?,
                 (Some(id), None) => {
                     let category = sent.intent.category.name();
-                    return Err(Failure::refused(format!("{} holds no candidate `{id}` for {category}", peer.address()))
-                        .help("`rialto ask` prints the ids; the node signed that it does not hold this one (--json)"));
+                    return Err(Failure::refused(format!(
+                        "{} holds no candidate `{id}` for {category}",
+                        peer.address()
+                    ))
+                    .help("`rialto ask` prints the ids; the node signed that it does not hold this one (--json)"));
                 }
                 (None, _) => output::print(&whole::show(&sent.intent, output, output::width()))?,
             }

@@ -20,7 +20,9 @@ pub(crate) enum Store {
 
 /// Read everything in the store, compare it with the log, and see whether the index is level with it
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  rialto store check --data /var/lib/rialto\n\nExits with 1 when something is wrong.")]
+#[command(
+    after_help = "Example:\n  rialto store check --data /var/lib/rialto\n\nExits with 1 when something is wrong."
+)]
 pub(crate) struct Check {
     #[command(flatten)]
     data: DataFolder,
@@ -121,7 +123,9 @@ impl Check {
             text.push_str(&match behind {
                 None => "restore a backup with `rialto store restore`; nothing was changed\n".to_owned(),
                 Some(0) => format!("{} level with the log\n", paint(GOOD, "index:")),
-                Some(behind) => format!("{} read {} from the log\n", paint(GOOD, "index:"), count_u64(behind, "change")),
+                Some(behind) => {
+                    format!("{} read {} from the log\n", paint(GOOD, "index:"), count_u64(behind, "change"))
+                }
             });
             output::print(&text)?;
         }
@@ -133,8 +137,9 @@ impl Rebuild {
     fn run(self) -> Result<Exit, Failure> {
         let (data, watch) = (self.data.path()?, Stopwatch::start());
         if !data.is_dir() {
-            return Err(Failure::files(format!("there is no data folder at {}", data.display()))
-                .help("name it with --data"));
+            return Err(
+                Failure::files(format!("there is no data folder at {}", data.display())).help("name it with --data")
+            );
         }
         let bar = house::bar("reading the log", 0);
         let opened = Node::rebuild(&Config { data, ..Config::default() }, &mut |read, of| {
@@ -147,7 +152,8 @@ impl Rebuild {
         let counts = node.counts().map_err(unusable)?;
         node.close().map_err(unusable)?;
         if self.json {
-            let candidates: json::Value = counts.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect();
+            let candidates: json::Value =
+                counts.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect();
             let told = json!({"changes": changes, "candidates": candidates, "milliseconds": watch.millis()});
             output::print(&json_line(&json::canonical_value(&told)))?;
         } else {

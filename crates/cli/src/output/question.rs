@@ -36,7 +36,8 @@ fn leaves(intent: &Intent, output: Node<'_>, width: usize) -> String {
     if entries.is_empty() {
         return String::new();
     }
-    let headings = [("#", Align::Right), ("alone", Align::Right), ("without", Align::Right), ("condition", Align::Left)];
+    let headings =
+        [("#", Align::Right), ("alone", Align::Right), ("without", Align::Right), ("condition", Align::Left)];
     let mut table = Table::new(0, &headings);
     let all = Count::read(output.get("satisfied"));
     for (number, entry) in entries.iter().enumerate() {
@@ -124,10 +125,10 @@ fn beyond_conditions(output: Node<'_>, width: usize) -> String {
         let told = |name: &str| Count::read(budget.get(name)).filter(|count| count.at_most > 0);
         let cheapest = text("cheapest").zip(text("currency"));
         let cheapest = cheapest.map(|(amount, currency)| format!(", the cheapest for {amount} {currency}"));
+        lines.extend(told("over_budget").map(|over| format!("{over} over budget{}", cheapest.unwrap_or_default())));
         lines.extend(
-            told("over_budget").map(|over| format!("{over} over budget{}", cheapest.unwrap_or_default())),
+            told("without_price").map(|unpriced| format!("{unpriced} without a price in the budget's currency")),
         );
-        lines.extend(told("without_price").map(|unpriced| format!("{unpriced} without a price in the budget's currency")));
     }
     if lines.is_empty() {
         return String::new();

@@ -4,6 +4,7 @@ use crate::run::{Home, market};
 use json::{Document, Limits};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Child;
 
 /// A node that runs until it is dropped.
@@ -48,9 +49,11 @@ impl Drop for Node {
 
 /// Imports the bundled market into the home's folder `data`.
 pub(crate) fn stock(home: &Home) {
-    for kind in ["manifests", "offers", "knowledge"] {
-        home.run(&["import", &market(kind), "--data", &home.path("data")]).exits(0).says("0 refused");
-    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |name: &str| std::fs::read_to_string(root.join(market(name))).unwrap();
+    let all: String = ["manifests", "offers", "knowledge"].map(read).concat();
+    let arguments = ["import", "-", "--data", &home.path("data")];
+    home.run_with(&[], &all, &arguments).exits(0).says("460 kept, 0 unchanged, 0 refused");
 }
 
 /// Listens on a free port and treats each connection as `serve` says; gives the address.

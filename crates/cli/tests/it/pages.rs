@@ -107,9 +107,8 @@ fn the_help_page_documents_the_exit_codes() {
 #[test]
 fn every_command_has_an_example() {
     let home = Home::new("help-pages");
-    let commands = [
-        "demo", "ask", "explain", "publish", "withdraw", "doctor", "resolve", "lint", "sign", "verify", "completions",
-    ];
+    let commands =
+        ["demo", "ask", "explain", "publish", "withdraw", "doctor", "resolve", "lint", "sign", "verify", "completions"];
     for command in commands {
         home.run(&[command, "--help"]).exits(0).says("Example:\n  rialto ").says(command);
     }

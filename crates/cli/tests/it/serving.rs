@@ -104,7 +104,8 @@ fn nobody_publishes_in_the_name_of_another() {
     home.run(&["keys", "new"]).exits(0);
     home.run(&["keys", "new", "--file", &home.path("other.json")]).exits(0);
     let (did, node) = (own_did(&home), Node::start(&home));
-    let file = home.file("offers.ndjson", &format!("{}\n{}\nnonsense\n", offer(&did, 1), offer("did:web:a.example", 2)));
+    let file =
+        home.file("offers.ndjson", &format!("{}\n{}\nnonsense\n", offer(&did, 1), offer("did:web:a.example", 2)));
     let ran = home.run(&["publish", &file, "--to", &node.url]).exits(1);
     ran.says("published: 1 kept, 0 unchanged, 2 refused of 3 records");
     ran.complains("error[publisher_not_authorized]").complains("offers.ndjson line 2, /publisher_did");
@@ -146,7 +147,9 @@ fn a_question_that_nobody_can_answer_says_what_it_runs_into() {
     stock(&home);
     let node = Node::start(&home);
     let ran = ask(&home, &node, &intent("broken/range-that-cannot-hold"), &[]).exits(0);
-    ran.says("no answer\n").says("✓ verified: keeps to its question\n").says("no candidate satisfies all the conditions");
+    ran.says("no answer\n")
+        .says("✓ verified: keeps to its question\n")
+        .says("no candidate satisfies all the conditions");
 }
 
 #[test]
@@ -190,7 +193,11 @@ fn mistakes_are_named() {
     ask(&home, &node, &expired, &[]).exits(1).complains("error[intent_expired]");
     let standing = home.file(
         "standing.json",
-        &VERMILION.replace("commercial", "subscription").replacen('{', "{\"subscription\": {\"deliver_to\": \"https://a.example/x\"},", 1),
+        &VERMILION.replace("commercial", "subscription").replacen(
+            '{',
+            "{\"subscription\": {\"deliver_to\": \"https://a.example/x\"},",
+            1,
+        ),
     );
     let ran = ask(&home, &node, &standing, &[]);
     assert_eq!(ran.code, 1, "{}", ran.err);
