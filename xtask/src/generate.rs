@@ -22,8 +22,11 @@ pub const SPEC_MAP: Page = Page { path: "docs/spec-map.md", make: |files| Ok(spe
 /// Every refusal code, its meaning, what to do.
 pub const REFUSALS: Page = Page { path: "docs/refusals.md", make: refusals::page };
 
+/// The same for programs.
+pub const REFUSALS_JSON: Page = Page { path: "crates/server/refusals.json", make: refusals::json };
+
 /// All of them.
-pub const PAGES: &[Page] = &[SPEC_MAP, REFUSALS];
+pub const PAGES: &[Page] = &[SPEC_MAP, REFUSALS, REFUSALS_JSON];
 
 /// Writes the pages, or with `check` only compares and fails on the first stale one.
 pub fn settle(root: &Path, pages: &[Page], check: bool) -> Result<()> {

@@ -3,6 +3,7 @@
 use crate::files::TextFile;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// Where the list stands.
@@ -84,6 +85,17 @@ pub fn page(files: &[TextFile]) -> Result<String> {
     Ok(page)
 }
 
+/// The same list as JSON, which a node serves.
+pub fn json(files: &[TextFile]) -> Result<String> {
+    let code = |Refusal { code, meaning, section, advice }: &Refusal| json!({"code": code, "meaning": meaning, "section": section, "advice": advice});
+    let family = |family: &Family| {
+        let codes: Vec<Value> = family.refusal.iter().map(code).collect();
+        json!({"title": family.title, "when": family.when, "codes": codes})
+    };
+    let families: Vec<Value> = Refusals::among(files)?.family.iter().map(family).collect();
+    Ok(format!("{:#}\n", Value::from(families)))
+}
+
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -109,6 +121,8 @@ advice = "write JSON"
         let page = page(&[TextFile::new(LIST, ONE)]).unwrap();
         assert!(page.contains("## Reading\n\nBefore anything else.\n"));
         assert!(page.contains("| `json_syntax` | not JSON: a \\| b | RFC 8259 | write JSON |\n"));
+        let json: Value = serde_json::from_str(&json(&[TextFile::new(LIST, ONE)]).unwrap()).unwrap();
+        assert_eq!(json[0]["codes"][0]["meaning"], "not JSON: a | b");
     }
 
     #[test]

@@ -1,11 +1,19 @@
 //! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
 
+use crate::invoke::ACTION;
 use crate::node::Node;
-use crate::resolve::{PAGE, REJECTED};
+use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
 use json::{Value, json};
 
 /// Levels of RFC 0020 §7 whose requirements the node meets.
 pub const LEVELS: [&str; 1] = ["Q1"];
+
+/// Milliseconds after which a caller is told that it took too long.
+pub const CALL_MS_MAX: u64 = 30_000;
+/// Requests of one connection that are under way at once.
+pub const STREAMS_MAX: u32 = 64;
+/// What stands for no bound, where a number must stand.
+const UNBOUNDED: u64 = 1_000_000_000;
 
 impl Node {
     /// The manifest at `/.well-known/oap-tool.json`; `base` is the address under which the asker reached the node.
@@ -18,8 +26,8 @@ impl Node {
                 "id": "rialto-node",
                 "did": did,
                 "name": "Rialto node",
-                "version": format!("{}", env!("CARGO_PKG_VERSION")),
-                "publisher": {"did": did, "legal_name": "the operator of this node", "verified": false},
+                "version": env!("CARGO_PKG_VERSION"),
+                "publisher": {"did": did, "legal_name": self.operator.name, "verified": false},
                 "categories": ["discovery", "resolver"],
                 "description_for_humans":
                     "Finds manifests, offers and knowledge nodes that satisfy a signed intent, and says why.",
@@ -28,56 +36,77 @@ impl Node {
                      decision record for each candidate.",
             },
             "endpoints": {
-                "invoke": at("/oap/intent"),
+                "invoke": at("/oap/invoke"),
                 "intent": at("/oap/intent"),
                 "explain": at("/oap/explain"),
                 "records": at("/oap/records"),
-                "audit": at("/oap/decisions"),
-                "data_delete": at("/oap/records"),
-                "incident": at("/health"),
+                "audit": at("/oap/audit"),
+                "data_delete": at("/oap/data/delete"),
+                "incident": at("/oap/incident"),
             },
             "auth": [{"method": "anonymous"}],
-            "actions": [{
-                "id": "resolve_intent",
-                "version": "1.0.0",
-                "summary": "Answers a signed intent",
-                "description_for_agents": "Takes an RFC 0020 intent and returns an IntentResponse.",
-                "input_schema": {"$ref": at("/schemas/oap-intent.schema.json")},
-                "output_schema": {"$ref": at("/schemas/oap-intent-response.schema.json")},
-                "side_effects": "none",
-                "idempotent": true,
-                "idempotency_window_seconds": 86_400,
-                "rate_limit": {"rpm": 600, "concurrent": 64},
-                "data_classes_in": [],
-                "data_classes_out": [],
-                "cost": {"type": "free"},
-                "examples": [{"input": {"category": "discovery"}, "output": {"candidates": []}}],
-            }],
+            "actions": [self.action(base)],
             "pricing": {"models": [{"type": "free"}]},
-            "sla": {
-                "uptime_target": 0.99,
-                "latency_p95_ms": 1_000,
-                "max_call_duration_ms": 5_000,
-                "regions": ["unspecified"],
-                "incident_disclosure_within_hours": 72,
-            },
+            "sla": sla(),
             "trust": {"publisher_verified": false, "data_residency": [], "gdpr_compliant": false},
+            // Records stay until they are withdrawn, answers until their intents expire, which is a day at most.
             "data_policy": {
-                "stores_principal_data": false,
+                "stores_principal_data": true,
                 "retention_days": 1,
                 "shares_with_third_parties": false,
                 "training_on_principal_data": "never",
-                "deletion_endpoint": at("/oap/records"),
+                "deletion_endpoint": at("/oap/data/delete"),
                 "lawful_bases": [],
             },
             "risk_class": "minimal",
-            "jurisdictions": ["ZZ"],
-            "governance": {"dispute_resolution_url": at("/docs"), "contact_email": "operator@localhost.invalid"},
+            "jurisdictions": self.operator.jurisdictions,
+            "governance": {"dispute_resolution_url": at("/docs"), "contact_email": self.operator.contact_email},
             "aql": {"levels": LEVELS, "resolver_role": "provider"},
             "limits": limits(),
             "ranking_function": ranking(),
         })
     }
+
+    /// The one thing a node does when it is invoked.
+    fn action(&self, base: &str) -> Value {
+        let schema = |name: &str| json!({"$ref": format!("{base}/schemas/{name}.schema.json")});
+        let per_minute = self.requests_per_second.map_or(UNBOUNDED, |rate| u64::from(rate.get()) * 60);
+        json!({
+            "id": ACTION,
+            "version": "1.0.0",
+            "summary": "Answers a signed intent",
+            "description_for_agents": "Takes an RFC 0020 intent and returns an IntentResponse.",
+            "input_schema": schema("oap-intent"),
+            "output_schema": schema("oap-intent-response"),
+            "side_effects": "read",
+            "idempotent": true,
+            "idempotency_window_seconds": aql::Limits::STANDARD.validity_seconds,
+            "rate_limit": {"rpm": per_minute, "concurrent": STREAMS_MAX},
+            "data_classes_in": [],
+            "data_classes_out": [],
+            "cost": {"type": "free"},
+            "examples": [{
+                "description": "In part: the members that carry the question, and an answer that found nothing.",
+                "input": {
+                    "category": "discovery",
+                    "constraints": {"path": "/tool/categories", "operator": "contains", "value": "translation"},
+                    "projection": {"include": ["/tool/did"]},
+                },
+                "output": {"candidates": []},
+            }],
+        })
+    }
+}
+
+/// What may be expected of any node: an answer or a refusal in time. Nobody's uptime is promised here.
+fn sla() -> Value {
+    json!({
+        "uptime_target": 0,
+        "latency_p95_ms": CALL_MS_MAX,
+        "max_call_duration_ms": CALL_MS_MAX,
+        "regions": ["unspecified"],
+        "incident_disclosure_within_hours": 72,
+    })
 }
 
 /// The bounds a question must keep (A.7), by name.
@@ -105,7 +134,7 @@ pub(crate) fn limits() -> Value {
             "skew_seconds": intent.skew_seconds,
         },
         "evaluation": {"visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps},
-        "answer": {"candidates": PAGE, "rejected": REJECTED},
+        "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
     })
 }
 

@@ -13,8 +13,8 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use json::{Value, json};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::Store;
@@ -36,6 +36,30 @@ pub struct Config {
     pub door: DoorPolicy,
     /// What tells the time.
     pub clock: Clock,
+    /// Who answers for the node.
+    pub operator: Operator,
+}
+
+/// Who answers for a node, as its manifest says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// The name in law.
+    pub name: String,
+    /// Where people write to.
+    pub contact_email: String,
+    /// The countries whose law holds, as ISO 3166 codes of two letters.
+    pub jurisdictions: Vec<String>,
+}
+
+impl Default for Operator {
+    /// Nobody in particular: a name that promises nothing, an address that cannot exist, and no known country.
+    fn default() -> Self {
+        Self {
+            name: "the operator of this node".into(),
+            contact_email: "operator@node.invalid".into(),
+            jurisdictions: vec!["ZZ".into()],
+        }
+    }
 }
 
 /// A node: answers, publishes, explains.
@@ -51,6 +75,11 @@ pub struct Node {
     pub(crate) over_budget: OverBudget,
     /// What the category delegation demands of a manifest.
     pub(crate) delegates: Constraints,
+    pub(crate) data: PathBuf,
+    pub(crate) operator: Operator,
+    pub(crate) requests_per_second: Option<NonZeroU32>,
+    /// Held by whoever withdraws everything of a principal.
+    pub(crate) deleting: Mutex<()>,
     quota: Option<DefaultKeyedRateLimiter<String>>,
     /// Jobs that run at once; more would only wait for the processors.
     workers: Semaphore,
@@ -101,6 +130,10 @@ impl Node {
             clock: config.clock.clone(),
             over_budget: config.over_budget,
             delegates: delegates()?,
+            data: config.data.clone(),
+            operator: config.operator.clone(),
+            requests_per_second: config.requests_per_second,
+            deleting: Mutex::default(),
             quota: config.requests_per_second.map(|rate| RateLimiter::keyed(Quota::per_second(rate))),
             workers: Semaphore::new(turns(processors)),
             keeper: Some(Keeper::start(&catalog)?),
@@ -220,6 +253,14 @@ impl Drop for Node {
 fn open_store(config: &Config) -> Result<Store, Error> {
     std::fs::create_dir_all(&config.data).map_err(|error| cannot_use(&config.data, &error))?;
     Store::open(&config.data.join(STORE)).map_err(Error::fault)
+}
+
+/// Runs a job where waiting for the disk holds nobody up; it stays inside the span of its request.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    job: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(job)).await.map_err(Error::fault)?
 }
 
 /// The DID of an address: did:web for a public one, none for plain HTTP, which proves nothing.

@@ -4,18 +4,20 @@
 //! that makes a repetition harmless; the acknowledgement is signed after it is on disk and in the index.
 
 use crate::collection::record_of;
-use crate::node::Node;
+use crate::node::{Node, off_thread};
 use crate::refusal::{Class, Error, Refusal};
+use crate::resolve::verify;
 use aql::Instant;
 use json::{Document, Limits, Pointer, json};
 use std::sync::Arc;
 use store::{Batch, CommitError, Committed, Hash, Kind, Mark, Marked, Outcome, Put, Withdrawal};
+use tracing::debug_span;
 use trust::{Did, Signed};
 
 /// Seconds after its issue that a publication may still arrive.
-const WINDOW_SECONDS: i64 = 24 * 3600;
+pub(crate) const WINDOW_SECONDS: i64 = 24 * 3600;
 /// Seconds by which a publisher's clock may be ahead.
-const SKEW_SECONDS: i64 = 300;
+pub(crate) const SKEW_SECONDS: i64 = 300;
 /// Bytes of a record's id; the longest that an address can carry comfortably.
 pub(crate) const ID_BYTES_MAX: usize = 1_024;
 
@@ -48,8 +50,8 @@ impl Node {
     }
 
     async fn deal_with(self: &Arc<Self>, bytes: &[u8], withdraws: Option<&str>) -> Result<Vec<u8>, Error> {
-        let publication = read(bytes, withdraws)?;
-        publication.check_window(self.clock.now())?;
+        let publication = debug_span!("receive").in_scope(|| read(bytes, withdraws))?;
+        check_window(publication.issued_at, self.clock.now())?;
         match self.store.marked(publication.publisher.as_str(), &publication.name, publication.digest)? {
             Marked::Same(committed) => return Ok(self.acknowledge(&publication, &committed)),
             Marked::Other => return Err(reused().into()),
@@ -58,17 +60,17 @@ impl Node {
         self.check_quota(publication.publisher.as_str())?;
         let keys = self.keys_of(&publication.publisher).await?;
         let node = Arc::clone(self);
-        tokio::task::spawn_blocking(move || {
-            Signed::read(&publication.document)?.verify_with(&keys)?;
+        off_thread(move || {
+            verify(&publication.document, &keys)?;
             if let Asks::Put { kind, .. } = &publication.asks {
                 check_authority(*kind, record_of(&publication.document), publication.publisher.as_str())?;
             }
-            let committed = node.store.commit(publication.batch(node.clock.millis())).map_err(refused)?;
-            node.catalog.read_to(&node.store, node.store.sequence())?;
-            Ok(node.acknowledge(&publication, &committed))
+            let batch = publication.batch(node.clock.millis());
+            let committed = debug_span!("commit").in_scope(|| node.store.commit(batch)).map_err(commit_refused)?;
+            debug_span!("index").in_scope(|| node.catalog.read_to(&node.store, node.store.sequence()))?;
+            Ok(debug_span!("sign").in_scope(|| node.acknowledge(&publication, &committed)))
         })
         .await
-        .map_err(Error::fault)?
     }
 
     /// Says what became of a publication; the same words each time.
@@ -106,19 +108,6 @@ impl Node {
 }
 
 impl Publication {
-    fn check_window(&self, now: Instant) -> Result<(), Error> {
-        let at = Pointer::root().child("issued_at");
-        if self.issued_at > now.plus(SKEW_SECONDS) {
-            let detail = "this was issued in the future; set the clock, or wait";
-            return Err(Refusal::new(Class::InvalidInput, "publication_not_yet_valid", detail).at(at).into());
-        }
-        if self.issued_at.plus(WINDOW_SECONDS) < now {
-            let detail = "this was issued more than a day ago; sign it again with the time of now";
-            return Err(Refusal::new(Class::InvalidInput, "publication_expired", detail).at(at).into());
-        }
-        Ok(())
-    }
-
     fn batch(&self, at: i64) -> Batch {
         let publisher = self.publisher.as_str().to_owned();
         let mark = Mark {
@@ -175,10 +164,7 @@ fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
     if !name.strip_prefix(NAME).is_some_and(|rest| !rest.is_empty() && name.len() <= ID_BYTES_MAX) {
         return Err(invalid("publication_id", "a name such as `urn:rialto:publication:…` belongs here").into());
     }
-    let issued_at = Instant::parse_rfc3339(&text(&document, "issued_at")?).ok_or_else(|| Refusal {
-        code: "invalid_timestamp",
-        ..invalid("issued_at", "RFC 3339 with an offset, please")
-    })?;
+    let issued_at = issued_at(&document)?;
     let signed = Signed::read(&document)?;
     let publisher = signed.issuer("publisher_did")?;
     let asks = match withdraws {
@@ -193,6 +179,26 @@ fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
     Ok(Publication { digest: Hash::of(bytes), name, publisher, issued_at, asks, document })
 }
 
+/// Whether a message was issued lately.
+pub(crate) fn check_window(issued_at: Instant, now: Instant) -> Result<(), Refusal> {
+    let at = Pointer::root().child("issued_at");
+    if issued_at > now.plus(SKEW_SECONDS) {
+        let detail = "this was issued in the future; set the clock, or wait";
+        return Err(Refusal::new(Class::InvalidInput, "publication_not_yet_valid", detail).at(at));
+    }
+    if issued_at.plus(WINDOW_SECONDS) < now {
+        let detail = "this was issued more than a day ago; sign it again with the time of now";
+        return Err(Refusal::new(Class::InvalidInput, "publication_expired", detail).at(at));
+    }
+    Ok(())
+}
+
+/// When a message was issued.
+pub(crate) fn issued_at(document: &Document) -> Result<Instant, Error> {
+    let wrong = || Refusal { code: "invalid_timestamp", ..invalid("issued_at", "RFC 3339 with an offset, please") };
+    Ok(Instant::parse_rfc3339(&text(document, "issued_at")?).ok_or_else(wrong)?)
+}
+
 /// What a record in a publication is called.
 fn record_id(document: &Document) -> Result<String, Error> {
     let at = Pointer::root().child("record");
@@ -205,15 +211,15 @@ fn record_id(document: &Document) -> Result<String, Error> {
     Ok(id.ok_or_else(|| Refusal::new(Class::InvalidInput, "record_without_id", detail).at(at))?)
 }
 
-fn text(document: &Document, name: &str) -> Result<String, Error> {
+pub(crate) fn text(document: &Document, name: &str) -> Result<String, Error> {
     let member = document.root().get(name).ok_or_else(|| missing(name))?;
     let wrong =
         || Refusal::new(Class::InvalidInput, "wrong_type", "a text belongs here").at(Pointer::root().child(name));
     Ok(member.as_str().map(str::to_owned).ok_or_else(wrong)?)
 }
 
-fn missing(name: &str) -> Refusal {
-    let detail = format!("a publication needs `{name}`");
+pub(crate) fn missing(name: &str) -> Refusal {
+    let detail = format!("the message needs `{name}`");
     Refusal::new(Class::InvalidInput, "missing_field", detail).at(Pointer::root().child(name))
 }
 
@@ -226,7 +232,7 @@ fn reused() -> Refusal {
     Refusal::new(Class::Conflict, "publication_id_reused", detail).at(Pointer::root().child("publication_id"))
 }
 
-fn refused(error: CommitError) -> Error {
+pub(crate) fn commit_refused(error: CommitError) -> Error {
     let (class, code) = match &error {
         CommitError::NotThePublisher { .. } => (Class::PolicyBlock, "publisher_not_authorized"),
         CommitError::OtherKind { .. } => (Class::Conflict, "record_kind_differs"),

@@ -20,6 +20,8 @@ pub enum Class {
     MethodNotAllowed,
     /// The message took too long.
     Timeout,
+    /// The message is meant for somebody else.
+    Misdirected,
     /// The name was used for something else.
     Conflict,
     /// It was there once.
@@ -36,6 +38,10 @@ pub enum Class {
     Upstream,
     /// The node cannot do it now.
     Unavailable,
+    /// The answer took too long.
+    Overdue,
+    /// Something broke here.
+    Internal,
 }
 
 impl Class {
@@ -47,6 +53,7 @@ impl Class {
             | Self::UnsupportedMedia
             | Self::MethodNotAllowed
             | Self::Timeout
+            | Self::Misdirected
             | Self::Unprocessable => "invalid_input",
             Self::AuthRequired => "auth_required",
             Self::PolicyBlock => "policy_block",
@@ -56,6 +63,8 @@ impl Class {
             Self::RateLimited => "rate_limited",
             Self::Upstream => "upstream_error",
             Self::Unavailable => "maintenance",
+            Self::Overdue => "timeout",
+            Self::Internal => "internal_error",
         }
     }
 }

@@ -12,7 +12,7 @@ mod select;
 mod pages;
 
 pub(crate) use pages::Pages;
-pub(crate) use receive::{Accepted, reused};
+pub(crate) use receive::{Accepted, Received, reused, verify};
 pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
 
 use crate::chance;
@@ -25,11 +25,14 @@ use aql::{Category, Constraints, Intent, Resolution, Responder};
 use json::{Document, Pointer, json};
 use pages::Walk;
 use std::sync::Arc;
+use tracing::debug_span;
 
 /// Candidates on one page of an answer.
 pub const PAGE: usize = 100;
 /// Rejected candidates that an answer names.
 pub const REJECTED: usize = 20;
+/// Bytes of one page, as far as one candidate lets it.
+pub(crate) const PAGE_BYTES: usize = 1 << 20;
 
 /// Candidates of an answer whose places are looked for when somebody asks about one.
 const RANKS_TOLD: usize = 1_000;
@@ -46,7 +49,15 @@ struct Page {
 impl Node {
     /// Answers a signed intent, or the next page of it.
     pub async fn answer(self: &Arc<Self>, bytes: &[u8], cursor: Option<&str>) -> Result<Vec<u8>, Error> {
-        let received = self.receive(bytes)?;
+        self.answer_received(self.receive(bytes)?, cursor).await
+    }
+
+    /// Answers an intent whose cheap checks have passed.
+    pub(crate) async fn answer_received(
+        self: &Arc<Self>,
+        received: Received,
+        cursor: Option<&str>,
+    ) -> Result<Vec<u8>, Error> {
         let keys = self.issuer_keys(&received).await?;
         let cursor = cursor.map(str::to_owned);
         let node = Arc::clone(self);
@@ -70,6 +81,7 @@ impl Node {
             Known::New => {}
         }
         let answered = self.resolve(accepted, cursor, key).and_then(|answer| {
+            let _keep = debug_span!("keep").entered();
             self.replies.keep(key, accepted.digest, expiry(intent), &answer, now)?;
             Ok(answer)
         });
@@ -83,11 +95,9 @@ impl Node {
         let now = self.clock.millis();
         let mut walk = match cursor {
             Some(cursor) => self.pages.take(cursor, accepted.digest, now)?,
-            None => self.walk(accepted)?,
+            None => debug_span!("enumerate").in_scope(|| self.walk(accepted))?,
         };
-        let page = self.page(&accepted.intent, &mut walk)?;
-        let next = if page.more { Some(chance::name()?) } else { None };
-        let answer = self.write(&accepted.intent, &page, key, next.as_deref())?;
+        let (page, next, answer) = self.bounded_page(&accepted.intent, &mut walk, key)?;
         if let Some(next) = next {
             walk.returned += page.matches.len();
             self.pages.keep(&next, walk, now);
@@ -109,6 +119,28 @@ impl Node {
         })
     }
 
+    /// A page within its bounds: one that came out too long is made again with fewer candidates.
+    fn bounded_page(
+        &self,
+        intent: &Intent,
+        walk: &mut Walk,
+        key: replies::Key,
+    ) -> Result<(Page, Option<String>, Vec<u8>), Error> {
+        let mut most = PAGE;
+        loop {
+            let place = walk.queue.place();
+            let page = debug_span!("judge").in_scope(|| self.page(intent, walk, most))?;
+            let next = if page.more { Some(chance::name()?) } else { None };
+            let answer = debug_span!("sign").in_scope(|| self.write(intent, &page, key, next.as_deref()))?;
+            let count = page.matches.len();
+            if answer.len() <= PAGE_BYTES || count <= 1 {
+                return Ok((page, next, answer));
+            }
+            most = (count * PAGE_BYTES / answer.len()).clamp(1, count - 1);
+            walk.queue.return_to(place);
+        }
+    }
+
     /// Looks at the market as one moment, now or the one that an answer began with: nothing is published meanwhile.
     pub(crate) fn with_market<T>(
         &self,
@@ -127,13 +159,15 @@ impl Node {
         ask(&Market { index: &index, evidence: &evidence, collection, also, moment })
     }
 
-    /// Takes candidates in the order of the answer until the page is full.
-    fn page(&self, intent: &Intent, walk: &mut Walk) -> Result<Page, Error> {
+    /// Takes candidates in the order of the answer until the page is full, `most` of them.
+    fn page(&self, intent: &Intent, walk: &mut Walk, most: usize) -> Result<Page, Error> {
         let before = walk.returned;
         let room = intent.room().saturating_sub(before);
-        let wanted = room.min(PAGE);
+        let wanted = room.min(most);
+        // A small market fits on one page, with all of its rejected candidates, unless its records are long.
+        let whole = walk.queue.small && most == PAGE;
         // One more than the page holds tells whether there is another page.
-        let sought = if walk.queue.small { usize::MAX } else { wanted.saturating_add(usize::from(room > wanted)) };
+        let sought = if whole { usize::MAX } else { wanted.saturating_add(usize::from(room > wanted)) };
         let mut page = Page { matches: Vec::new(), rejections: Vec::new(), before, more: false };
         let mut evaluator = evaluator();
         while page.matches.len() < sought && !walk.queue.is_done() {
@@ -157,7 +191,7 @@ impl Node {
             }
         }
         if page.matches.len() > wanted {
-            page.more = !walk.queue.small && room > wanted;
+            page.more = !whole && room > wanted;
             walk.queue.give_back(usize::from(page.more));
             page.matches.truncate(wanted);
         }
@@ -169,7 +203,7 @@ impl Node {
     pub(crate) fn rank_of(&self, accepted: &Accepted, id: &str) -> Result<Option<usize>, Error> {
         let (intent, mut walk) = (&accepted.intent, self.walk(accepted)?);
         while walk.returned < RANKS_TOLD {
-            let page = self.page(intent, &mut walk)?;
+            let page = self.page(intent, &mut walk, PAGE)?;
             if let Some(position) = page.matches.iter().position(|judged| judged.candidate.id == id) {
                 return Ok(Some(page.before + position + 1));
             }

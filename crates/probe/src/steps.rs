@@ -7,6 +7,7 @@
 
 use crate::corpus::Case;
 use crate::live::{Live, Outcome, is_signed, signed};
+use crate::shown;
 use crate::target::{OAP_JSON, Said};
 use crate::wire::Request;
 use anyhow::{Context, Result, bail, ensure};
@@ -22,6 +23,8 @@ struct Turn {
     url: String,
     body: Vec<u8>,
     said: Said,
+    /// Candidates of the pages before.
+    earlier: usize,
 }
 
 /// The course of a case.
@@ -66,6 +69,7 @@ impl Course<'_> {
         let target = &self.live.target;
         let by = step["by"].as_str().unwrap_or("first");
         let media_type = step["media_type"].as_str().unwrap_or(OAP_JSON);
+        let mut earlier = 0;
         let (method, url, body) = if let Some(intent) = step.get("ask") {
             let intent = self.intent(&self.fill(intent, i)?, by)?;
             let cursor = step["cursor"].as_str().map(|cursor| self.text(cursor, i, true)).transpose()?;
@@ -86,13 +90,15 @@ impl Course<'_> {
             let withdrawal = self.live.withdrawal(by, &id)?;
             ("DELETE", target.record(&id).context("no endpoint for records")?, self.body(step, withdrawal)?)
         } else if let Some(name) = step["again"].as_str() {
-            let earlier = self.turn(name)?;
-            (earlier.method, earlier.url.clone(), earlier.body.clone())
+            let before = self.turn(name)?;
+            earlier = before.earlier;
+            (before.method, before.url.clone(), before.body.clone())
         } else if let Some(name) = step["next"].as_str() {
-            let earlier = self.turn(name)?;
-            let cursor = earlier.said.value["next_cursor"].as_str().context("the page before has no next_cursor")?;
+            let before = self.turn(name)?;
+            earlier = before.earlier + shown::list(&before.said.value, "candidates").len();
+            let cursor = before.said.value["next_cursor"].as_str().context("the page before has no next_cursor")?;
             let cursor = utf8_percent_encode(cursor, NON_ALPHANUMERIC);
-            ("POST", format!("{}?cursor={cursor}", target.intent), earlier.body.clone())
+            ("POST", format!("{}?cursor={cursor}", target.intent), before.body.clone())
         } else if let Some(question) = step.get("explain") {
             let asked: Value = serde_json::from_slice(&self.turn(question["of"].as_str().unwrap_or_default())?.body)?;
             let mut body = json!({"intent": asked});
@@ -112,7 +118,7 @@ impl Course<'_> {
         if said.status == 200 && step.get("publish").is_some() {
             self.live.remember(said.value["output"]["record_id"].as_str().unwrap_or_default(), by);
         }
-        Ok(Turn { method, url, body, said })
+        Ok(Turn { method, url, body, said, earlier })
     }
 
     /// A signed intent: what the step says, and for the rest an open question for the records of this case.
@@ -160,8 +166,7 @@ impl Course<'_> {
             is_signed(said)?;
         }
         if status == 200 && turn.url.starts_with(&self.live.target.intent) && turn.method == "POST" {
-            let earlier = step["earlier"].as_u64().unwrap_or_default();
-            self.live.audit(&turn.body, said, usize::try_from(earlier)?)?;
+            self.live.audit(&turn.body, said, turn.earlier)?;
             self.check_window(turn)?;
         }
         let details = &said.value["error"]["details"];
@@ -177,6 +182,10 @@ impl Course<'_> {
         }
         self.check_parts(&expect, said)?;
         self.check_lists(&expect, said)?;
+        if let Some(wanted) = expect.get("total") {
+            let total = turn.earlier + shown::list(&said.value, "candidates").len();
+            ensure!(wanted == &json!(total), "{total} candidates came so far, and {wanted} are expected");
+        }
         if let Some(name) = expect["same_as"].as_str() {
             ensure!(self.turn(name)?.said.bytes == said.bytes, "the same bytes are expected as in `{name}`");
         }

@@ -2,18 +2,26 @@
 //!
 //! | Path | Job |
 //! |---|---|
-//! | `POST /oap/intent` | RFC 0020 §3.7: an intent in, a signed answer out |
+//! | `POST /oap/intent`, `POST /oap/invoke` | RFC 0020 §3.7: an intent in, a signed answer out |
 //! | `POST /oap/explain`, `GET /oap/decisions/{id}` | RFC 0020 §5: why |
 //! | `POST /oap/records`, `DELETE` and `GET /oap/records/{id}` | records come, go, and are shown |
+//! | `GET /oap/audit`, `POST /oap/data/delete`, `GET /oap/incident` | what the core protocol asks of every tool |
 //! | `/.well-known/oap-tool.json`, `/.well-known/did.json` | who this node is |
-//! | `/health`, `/metrics`, `/openapi.json`, `/docs`, `/schemas/{name}` | for people who run it and build on it |
+//! | `/health`, `/metrics` | for people who run it |
+//! | `/docs`, `/openapi.json`, `/refusals.json`, `/schemas/{name}` | for people who build on it |
+//!
+//! No other origin may read answers in a browser: there are no CORS headers, and `OPTIONS` is refused like any other
+//! method an address does not do.
 
 mod routes;
 mod request;
 mod reply;
 mod metrics;
 mod docs;
+mod telemetry;
 mod listen;
 
-pub use listen::{Listening, ServeError, Tls, serve};
+pub use listen::{Listening, Patience, ServeError, Tls, serve};
 pub use routes::router;
+#[cfg(feature = "otel")]
+pub use telemetry::{Exporter, ExporterError};

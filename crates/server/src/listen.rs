@@ -5,7 +5,7 @@ use axum::extract::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -19,16 +19,42 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tower::Service;
 
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 4_096;
-/// How long the head of a request may take.
-const HEAD_TIME: Duration = Duration::from_secs(5);
-/// How long a TLS handshake may take.
-const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
-/// How long requests under way may go on when the node stops.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// Bytes of a request's head.
+const HEAD_BYTES_MAX: u32 = 16 * 1024;
+/// Header fields of a request.
+const HEADERS_MAX: usize = 64;
+
+/// How long a caller is waited for, and a caller waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// For the head of a request, and for the next request on an open connection.
+    pub head: Duration,
+    /// For a TLS handshake.
+    pub handshake: Duration,
+    /// For the body of a request.
+    pub body: Duration,
+    /// For an answer, from the head of the request on.
+    pub answer: Duration,
+    /// For requests under way when the node stops.
+    pub farewell: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(5),
+            handshake: Duration::from_secs(5),
+            body: Duration::from_secs(10),
+            answer: Duration::from_millis(node::CALL_MS_MAX),
+            farewell: Duration::from_secs(10),
+        }
+    }
+}
 
 /// Why nobody can be served.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +111,7 @@ pub struct Listening {
     listener: TcpListener,
     tls: Option<Tls>,
     address: SocketAddr,
+    patience: Patience,
 }
 
 impl Listening {
@@ -96,7 +123,14 @@ impl Listening {
         let failed = |error| ServeError::Listen { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, tls, address })
+        Ok(Self { listener, tls, address, patience: Patience::default() })
+    }
+
+    /// The same with other times to wait.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Patience) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// The address as others write it.
@@ -111,9 +145,9 @@ impl Listening {
     }
 }
 
-/// Serves until `stop` ends; then finishes what is under way, for ten seconds at most.
+/// Serves until `stop` ends; then finishes what is under way, as long as patience lasts.
 pub async fn serve(listening: Listening, router: Router, stop: impl Future<Output = ()>) {
-    let graceful = GracefulShutdown::new();
+    let (graceful, patience) = (GracefulShutdown::new(), listening.patience);
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     tokio::pin!(stop);
     loop {
@@ -135,34 +169,47 @@ pub async fn serve(listening: Listening, router: Router, stop: impl Future<Outpu
             let _place = place;
             let _ = stream.set_nodelay(true);
             match tls {
-                None => converse(stream, router, watcher).await,
+                None => converse(stream, router, watcher, patience).await,
                 Some(tls) => {
-                    if let Some(stream) = shake_hands(stream, &tls).await {
-                        converse(stream, router, watcher).await;
+                    if let Some(stream) = shake_hands(stream, &tls, patience).await {
+                        converse(stream, router, watcher, patience).await;
                     }
                 }
             }
         });
     }
     drop(listening);
-    if tokio::time::timeout(FAREWELL, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(patience.farewell, graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests were still under way and are cut off");
     }
 }
 
-async fn shake_hands(stream: TcpStream, tls: &Tls) -> Option<tokio_rustls::server::TlsStream<TcpStream>> {
-    let shaken = tokio::time::timeout(HANDSHAKE_TIME, tls.0.accept(stream)).await.ok()?;
+async fn shake_hands(stream: TcpStream, tls: &Tls, patience: Patience) -> Option<TlsStream<TcpStream>> {
+    let shaken = tokio::time::timeout(patience.handshake, tls.0.accept(stream)).await.ok()?;
     shaken.inspect_err(|error| tracing::debug!(%error, "no TLS")).ok()
 }
 
-async fn converse<S>(stream: S, router: Router, watcher: hyper_util::server::graceful::Watcher)
+async fn converse<S>(stream: S, router: Router, watcher: Watcher, patience: Patience)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = hyper::service::service_fn(move |request: Request<Incoming>| router.clone().call(request));
+    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(patience);
+        router.clone().call(request)
+    });
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(64 * 1024);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(64).keep_alive_interval(Duration::from_secs(20));
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience.head)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX as usize);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(node::STREAMS_MAX)
+        .max_header_list_size(HEAD_BYTES_MAX)
+        .keep_alive_interval(Duration::from_secs(20));
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%error, "a connection ended badly");

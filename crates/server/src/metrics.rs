@@ -22,13 +22,13 @@ pub(crate) struct Metrics {
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Request {
-    route: &'static str,
+    route: String,
     status: u16,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Route {
-    route: &'static str,
+    route: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -55,9 +55,9 @@ impl Metrics {
     }
 
     /// Counts a request that was answered.
-    pub(crate) fn count(&self, route: &'static str, status: u16, took: Duration) {
-        self.requests.get_or_create(&Request { route, status }).inc();
-        self.seconds.get_or_create(&Route { route }).observe(took.as_secs_f64());
+    pub(crate) fn count(&self, route: &str, status: u16, took: Duration) {
+        self.requests.get_or_create(&Request { route: route.to_owned(), status }).inc();
+        self.seconds.get_or_create(&Route { route: route.to_owned() }).observe(took.as_secs_f64());
     }
 
     /// All figures as text.

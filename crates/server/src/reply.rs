@@ -1,6 +1,8 @@
 //! What the node says, as HTTP: one place knows which refusal has which status.
 
+use crate::request;
 use axum::body::Body;
+use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use axum::http::{Response, StatusCode};
 use node::{Class, Error, Node, Refusal};
@@ -40,8 +42,8 @@ pub(crate) fn refused(node: &Node, request_id: &str, error: &Error) -> Response<
         Error::Fault(fault) => {
             tracing::error!(request_id, fault, "a job failed");
             let detail = "the node failed here, and its operator is told; the same message may be sent again";
-            let refusal = Refusal::new(Class::Unavailable, "internal_error", detail);
-            with_type(StatusCode::INTERNAL_SERVER_ERROR, OAP_JSON, node.refuse(request_id, &refusal))
+            let refusal = Refusal::new(Class::Internal, "internal_error", detail);
+            with_type(status(refusal.class), OAP_JSON, node.refuse(request_id, &refusal))
         }
     }
 }
@@ -54,6 +56,7 @@ fn status(class: Class) -> StatusCode {
         Class::NotFound => StatusCode::NOT_FOUND,
         Class::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Class::Timeout => StatusCode::REQUEST_TIMEOUT,
+        Class::Misdirected => StatusCode::MISDIRECTED_REQUEST,
         Class::Conflict => StatusCode::CONFLICT,
         Class::Gone => StatusCode::GONE,
         Class::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -62,19 +65,29 @@ fn status(class: Class) -> StatusCode {
         Class::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Class::Upstream => StatusCode::BAD_GATEWAY,
         Class::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Class::Overdue => StatusCode::GATEWAY_TIMEOUT,
+        Class::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-/// A record as it was received.
-pub(crate) fn record(record: store::Record) -> Response<Body> {
-    let hash = store::Hash::of(&record.body);
-    let mut response = with_type(StatusCode::OK, JSON, record.body);
+/// A record as it was received, or the word that the caller's copy of it is still right.
+pub(crate) fn record(record: store::Record, headers: &HeaderMap) -> Response<Body> {
+    let etag = format!("\"sha256:{}\"", store::Hash::of(&record.body));
+    let mut response = if request::has(headers, &etag) {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        with_type(StatusCode::OK, JSON, record.body)
+    };
     let mut told = |name: &'static str, value: String| {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);
         }
     };
-    told("etag", format!("\"sha256:{hash}\""));
+    told("etag", etag);
+    // A record can be replaced or withdrawn at any moment: ask, and a copy costs nothing.
+    told("cache-control", "no-cache".to_owned());
     told("oap-record-kind", record.kind.name().to_owned());
     told("oap-record-revision", record.revision.to_string());
     told("oap-record-sequence", record.number.to_string());

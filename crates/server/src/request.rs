@@ -1,14 +1,13 @@
 //! What is looked at before a message is read: its type, its encoding, its size, the time it takes.
 
+use crate::routes::Name;
 use axum::body::Body;
+use axum::extract::Path;
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, IF_NONE_MATCH};
 use http_body_util::BodyExt;
 use node::{Class, Error, Refusal};
 use std::time::Duration;
-
-/// How long a body may take to arrive.
-const BODY_TIME: Duration = Duration::from_secs(10);
 
 /// Characters of a caller's own request id that are taken over.
 const ID_CHARS_MAX: usize = 64;
@@ -32,7 +31,12 @@ fn own_id() -> String {
 }
 
 /// The body of a message, within its limit.
-pub(crate) async fn body(headers: &HeaderMap, body: Body, limits: &json::Limits) -> Result<Vec<u8>, Error> {
+pub(crate) async fn body(
+    headers: &HeaderMap,
+    body: Body,
+    limits: &json::Limits,
+    patience: Duration,
+) -> Result<Vec<u8>, Error> {
     check_type(headers)?;
     let max = u64::from(limits.bytes);
     let too_large = |got: u64| {
@@ -44,8 +48,8 @@ pub(crate) async fn body(headers: &HeaderMap, body: Body, limits: &json::Limits)
         return Err(too_large(announced).into());
     }
     let limit = limits.bytes as usize;
-    let collected = tokio::time::timeout(BODY_TIME, http_body_util::Limited::new(body, limit).collect()).await;
-    let slow = "the message did not arrive in ten seconds; send it again";
+    let collected = tokio::time::timeout(patience, http_body_util::Limited::new(body, limit).collect()).await;
+    let slow = "the message did not arrive in time; send it again";
     let collected = collected.map_err(|_| Refusal::new(Class::Timeout, "request_timeout", slow))?;
     match collected {
         Ok(collected) => Ok(collected.to_bytes().to_vec()),
@@ -54,6 +58,18 @@ pub(crate) async fn body(headers: &HeaderMap, body: Body, limits: &json::Limits)
             Err(Refusal::new(Class::InvalidInput, "body_incomplete", "the message broke off; send it again").into())
         }
     }
+}
+
+/// What the address names, once its escapes are read.
+pub(crate) fn name(name: Name) -> Result<String, Refusal> {
+    let detail = "the end of the address is no UTF-8 once its escapes are read";
+    name.map(|Path(name)| name).map_err(|_| Refusal::new(Class::InvalidInput, "invalid_value", detail))
+}
+
+/// Whether a cached copy that the caller names is the one that would be sent.
+pub(crate) fn has(headers: &HeaderMap, etag: &str) -> bool {
+    let named = headers.get_all(IF_NONE_MATCH).iter().filter_map(|tags| tags.to_str().ok());
+    named.flat_map(|tags| tags.split(',')).map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {

@@ -1,66 +1,100 @@
 //! From a path to a job.
 
+use crate::docs::{self, Pages};
+use crate::listen::Patience;
 use crate::metrics::Metrics;
-use crate::{docs, reply, request};
-use axum::Router;
+use crate::{reply, request, telemetry};
 use axum::body::Body;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{MatchedPath, Path, Query, Request, State};
 use axum::http::header::{HOST, HeaderName, HeaderValue};
-use axum::http::{HeaderMap, Response};
+use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Router};
 use json::{Limits, json};
 use node::{Class, Error, Node, Refusal};
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use tracing::Instrument;
 
 /// What every route can reach.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) node: Arc<Node>,
+    pub(crate) pages: Arc<Pages>,
     metrics: Arc<Metrics>,
     /// How this node is reached, when its operator said so.
     base: Option<Arc<str>>,
     scheme: &'static str,
 }
 
-/// The name of a request, for its log lines and its refusals.
+/// A request: its name, for log lines and refusals, and how long it is waited for.
 #[derive(Clone)]
-struct RequestId(String);
+pub(crate) struct Asked {
+    pub(crate) id: String,
+    patience: Patience,
+}
 
 /// The routes of a node. `base` is the address it is known by; without one the asker's own words are used.
 pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
     let scheme = if tls { "https" } else { "http" };
-    let shared = Shared { node, metrics: Arc::new(Metrics::new()), base: base.map(Arc::from), scheme };
-    Router::new()
-        .route("/oap/intent", post(intent))
-        .route("/oap/explain", post(explain))
-        .route("/oap/decisions/{id}", get(decision))
-        .route("/oap/records", post(publish))
-        .route("/oap/records/{id}", get(record).delete(withdraw))
-        .route("/.well-known/oap-tool.json", get(manifest))
-        .route("/.well-known/did.json", get(did_document))
-        .route("/health", get(health))
-        .route("/metrics", get(metrics))
-        .route("/openapi.json", get(docs::openapi))
-        .route("/docs", get(docs::page))
-        .route("/schemas/{name}", get(docs::schema))
+    let base = base.map(|base| Arc::from(base.trim_end_matches('/')));
+    let shared = Shared { node, pages: Arc::new(Pages::new()), metrics: Arc::new(Metrics::new()), base, scheme };
+    routes()
+        .into_iter()
+        .fold(Router::new(), |router, (path, job)| router.route(path, job))
         .fallback(nowhere)
         .method_not_allowed_fallback(not_allowed)
         .layer(from_fn_with_state(shared.clone(), observe))
         .with_state(shared)
 }
 
-/// Names, times, counts and logs each request.
+/// Every path and what it does; the same list as in `openapi.json`.
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 17] {
+    [
+        ("/oap/intent", post(intent)),
+        ("/oap/explain", post(explain)),
+        ("/oap/decisions/{id}", get(decision)),
+        ("/oap/records", post(publish)),
+        ("/oap/records/{id}", get(record).delete(withdraw)),
+        ("/oap/invoke", post(invoke)),
+        ("/oap/audit", get(audit)),
+        ("/oap/data/delete", post(delete_data)),
+        ("/oap/incident", get(incidents)),
+        ("/.well-known/oap-tool.json", get(manifest)),
+        ("/.well-known/did.json", get(did_document)),
+        ("/health", get(health)),
+        ("/metrics", get(metrics)),
+        ("/openapi.json", get(docs::openapi)),
+        ("/docs", get(docs::page)),
+        ("/refusals.json", get(docs::refusals)),
+        ("/schemas/{name}", get(docs::schema)),
+    ]
+}
+
+/// Names, times, counts and logs each request, and ends those that take too long.
 async fn observe(State(shared): State<Shared>, mut request: Request, next: Next) -> Response<Body> {
     let (id, begun) = (request::id(request.headers()), now());
-    let route = route_of(request.uri().path());
+    let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
+    let patience = request.extensions().get::<Patience>().copied().unwrap_or_default();
     let method = request.method().clone();
-    request.extensions_mut().insert(RequestId(id.clone()));
-    let mut response = next.run(request).await;
+    let span = telemetry::request_span(request.headers(), &method, &route, &id);
+    let meant = shared.is_meant(request.headers(), request.uri());
+    request.extensions_mut().insert(Asked { id: id.clone(), patience });
+    let answered = async {
+        if !meant {
+            return reply::refused(&shared.node, &id, &misdirected().into());
+        }
+        let answer = tokio::time::timeout(patience.answer, next.run(request)).await;
+        answer.unwrap_or_else(|_| reply::refused(&shared.node, &id, &overdue().into()))
+    };
+    let mut response = answered.instrument(span.clone()).await;
     let (status, took) = (response.status().as_u16(), begun.elapsed());
-    shared.metrics.count(route, status, took);
+    span.record("http.response.status_code", status);
+    shared.metrics.count(&route, status, took);
     tracing::debug!(request_id = %id, %method, route, status, micros = took.as_micros(), "answered");
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(HeaderName::from_static("oap-request-id"), id);
@@ -73,107 +107,151 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// The route without what callers put into it, so that figures stay few.
-fn route_of(path: &str) -> &'static str {
-    const ROUTES: [&str; 12] = [
-        "/oap/intent",
-        "/oap/explain",
-        "/oap/decisions/",
-        "/oap/records/",
-        "/oap/records",
-        "/.well-known/oap-tool.json",
-        "/.well-known/did.json",
-        "/health",
-        "/metrics",
-        "/openapi.json",
-        "/docs",
-        "/schemas/",
-    ];
-    let fits = |route: &&&str| path == **route || (route.ends_with('/') && path.starts_with(**route));
-    ROUTES.iter().find(fits).copied().unwrap_or("other")
+fn misdirected() -> Refusal {
+    let detail = "this node is not known by the name in `Host`; use the address in its manifest";
+    Refusal::new(Class::Misdirected, "misdirected_request", detail)
 }
 
-type Id = axum::Extension<RequestId>;
+fn overdue() -> Refusal {
+    let detail = "the answer took too long; it may still be made, so send the same message again";
+    Refusal::new(Class::Overdue, "answer_timeout", detail)
+}
+
+/// The last part of the address.
+pub(crate) type Name = Result<Path<String>, PathRejection>;
+/// What stands after the question mark.
+type Asking = Query<HashMap<String, String>>;
 
 async fn intent(
     State(shared): State<Shared>,
-    axum::Extension(RequestId(id)): Id,
-    Query(query): Query<HashMap<String, String>>,
+    Extension(asked): Extension<Asked>,
+    Query(query): Asking,
     headers: HeaderMap,
     body: Body,
 ) -> Response<Body> {
     let answered = async {
-        let bytes = request::body(&headers, body, &Limits::INTENT).await?;
+        let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
         shared.node.answer(&bytes, query.get("cursor").map(String::as_str)).await
     };
-    shared.reply(&id, answered.await)
+    shared.reply(&asked, answered.await)
 }
 
 async fn explain(
     State(shared): State<Shared>,
-    axum::Extension(RequestId(id)): Id,
+    Extension(asked): Extension<Asked>,
     headers: HeaderMap,
     body: Body,
 ) -> Response<Body> {
     let explained = async {
-        let bytes = request::body(&headers, body, &Limits::INTENT).await?;
+        let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
         shared.node.explain(&bytes).await
     };
-    shared.reply(&id, explained.await)
+    shared.reply(&asked, explained.await)
 }
 
-async fn decision(
-    State(shared): State<Shared>,
-    axum::Extension(RequestId(id)): Id,
-    Path(name): Path<String>,
-) -> Response<Body> {
-    let node = Arc::clone(&shared.node);
-    let found = blocking(move || node.decision(&name)).await;
-    shared.reply(&id, found)
+async fn decision(State(shared): State<Shared>, Extension(asked): Extension<Asked>, name: Name) -> Response<Body> {
+    let found = async {
+        let (node, name) = (Arc::clone(&shared.node), request::name(name)?);
+        blocking(move || node.decision(&name)).await
+    };
+    shared.reply(&asked, found.await)
 }
 
 async fn publish(
     State(shared): State<Shared>,
-    axum::Extension(RequestId(id)): Id,
+    Extension(asked): Extension<Asked>,
     headers: HeaderMap,
     body: Body,
 ) -> Response<Body> {
     let published = async {
-        let bytes = request::body(&headers, body, &Limits::DOCUMENT).await?;
+        let bytes = request::body(&headers, body, &Limits::DOCUMENT, asked.patience.body).await?;
         shared.node.publish(&bytes).await
     };
-    shared.reply(&id, published.await)
+    shared.reply(&asked, published.await)
 }
 
 async fn withdraw(
     State(shared): State<Shared>,
-    axum::Extension(RequestId(id)): Id,
-    Path(name): Path<String>,
+    Extension(asked): Extension<Asked>,
+    name: Name,
     headers: HeaderMap,
     body: Body,
 ) -> Response<Body> {
     let withdrawn = async {
-        let bytes = request::body(&headers, body, &Limits::DOCUMENT).await?;
-        shared.node.withdraw(&name, &bytes).await
+        let bytes = request::body(&headers, body, &Limits::DOCUMENT, asked.patience.body).await?;
+        shared.node.withdraw(&request::name(name)?, &bytes).await
     };
-    shared.reply(&id, withdrawn.await)
+    shared.reply(&asked, withdrawn.await)
 }
 
 async fn record(
     State(shared): State<Shared>,
-    axum::Extension(RequestId(id)): Id,
-    Path(name): Path<String>,
+    Extension(asked): Extension<Asked>,
+    name: Name,
+    headers: HeaderMap,
 ) -> Response<Body> {
-    let node = Arc::clone(&shared.node);
-    let found = blocking(move || node.record(&name)).await;
-    match found {
-        Ok(record) => reply::record(record),
-        Err(error) => reply::refused(&shared.node, &id, &error),
+    let found = async {
+        let (node, name) = (Arc::clone(&shared.node), request::name(name)?);
+        blocking(move || node.record(&name)).await
+    };
+    match found.await {
+        Ok(record) => reply::record(record, &headers),
+        Err(error) => reply::refused(&shared.node, &asked.id, &error),
     }
 }
 
-async fn manifest(State(shared): State<Shared>, headers: HeaderMap) -> Response<Body> {
-    reply::json(&shared.node.manifest(&shared.base(&headers)))
+async fn invoke(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response<Body> {
+    let invoked = async {
+        let bytes = request::body(&headers, body, &Limits::DOCUMENT, asked.patience.body).await?;
+        shared.node.invoke(&bytes).await
+    };
+    shared.reply(&asked, invoked.await)
+}
+
+async fn audit(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    Query(query): Asking,
+) -> Response<Body> {
+    let audited = async {
+        let principal = query.get("principal_did").cloned().ok_or_else(|| {
+            Refusal::new(Class::InvalidInput, "missing_field", "say whose receipts: `?principal_did=did:…`")
+        })?;
+        let limit = query.get("limit").map_or(Ok(node::AUDIT_MAX), |limit| limit.parse()).map_err(|_| {
+            Refusal::new(Class::InvalidInput, "invalid_value", "`limit` is a whole number, at most 100")
+        })?;
+        let node = Arc::clone(&shared.node);
+        blocking(move || node.audit(&principal, limit)).await
+    };
+    shared.reply(&asked, audited.await)
+}
+
+async fn delete_data(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response<Body> {
+    let deleted = async {
+        let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
+        shared.node.delete_data(&bytes).await
+    };
+    shared.reply(&asked, deleted.await)
+}
+
+async fn incidents(State(shared): State<Shared>, Extension(asked): Extension<Asked>) -> Response<Body> {
+    let node = Arc::clone(&shared.node);
+    let told = blocking(move || Ok(node.incidents())).await;
+    shared.reply(&asked, told)
+}
+
+async fn manifest(State(shared): State<Shared>, headers: HeaderMap, uri: Uri) -> Response<Body> {
+    reply::json(&shared.node.manifest(&shared.base(&headers, &uri)))
 }
 
 async fn did_document(State(shared): State<Shared>) -> Response<Body> {
@@ -189,26 +267,26 @@ async fn health(State(shared): State<Shared>) -> Response<Body> {
         "version": env!("CARGO_PKG_VERSION"),
     }));
     if stopped {
-        *response.status_mut() = axum::http::StatusCode::SERVICE_UNAVAILABLE;
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     }
     response
 }
 
 async fn metrics(State(shared): State<Shared>) -> Response<Body> {
     let text = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    reply::with_type(axum::http::StatusCode::OK, text, shared.metrics.text(&shared.node))
+    reply::with_type(StatusCode::OK, text, shared.metrics.text(&shared.node))
 }
 
-async fn nowhere(State(shared): State<Shared>, axum::Extension(RequestId(id)): Id) -> Response<Body> {
+async fn nowhere(State(shared): State<Shared>, Extension(asked): Extension<Asked>) -> Response<Body> {
     let detail = "there is nothing at this address; `/docs` lists what there is";
     let refusal = Refusal::new(Class::NotFound, "no_such_path", detail);
-    reply::refused(&shared.node, &id, &refusal.into())
+    reply::refused(&shared.node, &asked.id, &refusal.into())
 }
 
-async fn not_allowed(State(shared): State<Shared>, axum::Extension(RequestId(id)): Id) -> Response<Body> {
+async fn not_allowed(State(shared): State<Shared>, Extension(asked): Extension<Asked>) -> Response<Body> {
     let detail = "this address does not do that; `/docs` lists what it does";
     let refusal = Refusal::new(Class::MethodNotAllowed, "method_not_allowed", detail);
-    reply::refused(&shared.node, &id, &refusal.into())
+    reply::refused(&shared.node, &asked.id, &refusal.into())
 }
 
 /// Work that waits for the disk, away from the threads that serve connections.
@@ -217,20 +295,67 @@ async fn blocking<T: Send + 'static>(job: impl FnOnce() -> Result<T, Error> + Se
 }
 
 impl Shared {
-    fn reply(&self, id: &str, outcome: Result<Vec<u8>, Error>) -> Response<Body> {
+    fn reply(&self, asked: &Asked, outcome: Result<Vec<u8>, Error>) -> Response<Body> {
         match outcome {
             Ok(bytes) => reply::signed(bytes),
-            Err(error) => reply::refused(&self.node, id, &error),
+            Err(error) => reply::refused(&self.node, &asked.id, &error),
         }
     }
 
     /// The address under which the asker reached the node.
-    fn base(&self, headers: &HeaderMap) -> String {
+    fn base(&self, headers: &HeaderMap, uri: &Uri) -> String {
         if let Some(base) = &self.base {
             return base.to_string();
         }
         let plain = |host: &&str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte));
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).filter(plain).unwrap_or("localhost");
+        let host = authority(headers, uri).filter(plain).unwrap_or("localhost");
         format!("{}://{host}", self.scheme)
+    }
+
+    /// Whether a request names this node. A stranger's page can let its own name lead to our address, so on loopback,
+    /// and where the operator said how the node is called, other names are refused; addresses in digits are nobody's.
+    fn is_meant(&self, headers: &HeaderMap, uri: &Uri) -> bool {
+        let Some(host) = authority(headers, uri).map(host_of) else { return true };
+        let ours = match &self.base {
+            Some(base) => base.split_once("://").map(|(_, rest)| host_of(rest)),
+            None if self.scheme == "https" => return true,
+            None => None,
+        };
+        let digits = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+        digits || host.eq_ignore_ascii_case("localhost") || ours.is_some_and(|ours| host.eq_ignore_ascii_case(ours))
+    }
+}
+
+/// Whom a request is addressed to, with the port.
+fn authority<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+    let named = uri.authority().map(axum::http::uri::Authority::as_str);
+    named.or_else(|| headers.get(HOST).and_then(|host| host.to_str().ok()))
+}
+
+/// The name in an authority, without port and path.
+fn host_of(authority: &str) -> &str {
+    let authority = authority.split('/').next().unwrap_or_default();
+    match authority.rfind(':') {
+        Some(colon) if !authority.ends_with(']') => authority.get(..colon).unwrap_or_default(),
+        _ => authority,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_read_without_its_port() {
+        let cases = [
+            ("node.example:8443", "node.example"),
+            ("node.example/oap", "node.example"),
+            ("[::1]:7420", "[::1]"),
+            ("[::1]", "[::1]"),
+            ("localhost", "localhost"),
+        ];
+        for (authority, host) in cases {
+            assert_eq!(host_of(authority), host);
+        }
     }
 }

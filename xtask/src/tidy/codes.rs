@@ -1,6 +1,7 @@
 //! Refusal codes: what the list promises is what the crates say, and no crate or case has a code that is not listed.
 //!
-//! A crate says its codes in a function `code`, or in the function `name` of a type called `Code`.
+//! A crate says its codes in a function `code`, or in the function `name` of a type called `Code`. The node and the
+//! server also say them where they refuse: `Refusal::new(class, code, …)` and `code: "…"`.
 
 use super::Finding;
 use crate::corpus::CaseFile;
@@ -25,7 +26,9 @@ pub fn check(refusals: &Refusals, files: &[TextFile], corpus: &[CaseFile]) -> Ve
         }
     }
     for file in source {
-        for code in said(&file.text).into_iter().filter(|code| !listed.contains(code)) {
+        let refuses = REFUSING.iter().any(|folder| file.path.starts_with(folder));
+        let refused = if refuses { refused(&file.text) } else { Vec::new() };
+        for code in said(&file.text).into_iter().chain(refused).filter(|code| !listed.contains(code)) {
             let problem = format!("says `{code}`, which {} does not list", refusals::LIST);
             findings.push(Finding::new(file.path.as_str(), problem));
         }
@@ -41,6 +44,27 @@ pub fn check(refusals: &Refusals, files: &[TextFile], corpus: &[CaseFile]) -> Ve
         }
     }
     findings
+}
+
+/// Where codes are said beside their refusals.
+const REFUSING: [&str; 2] = ["crates/node/src/", "crates/server/src/"];
+
+/// The codes that stand where something is refused: the first literal after the class.
+fn refused(source: &str) -> Vec<&str> {
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let mut codes = Vec::new();
+    for mark in ["Refusal::new(", "(Class::", " code: \""] {
+        for (position, _) in source.match_indices(mark) {
+            let rest = source.get(position + mark.len() - 1..).unwrap_or_default();
+            let statement = rest.split([';', '{']).next().unwrap_or_default();
+            codes.extend(statement.split('"').nth(1).filter(|literal| is_code(literal)));
+        }
+    }
+    codes
+}
+
+fn is_code(text: &str) -> bool {
+    text.contains('_') && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// Whether a code stands in the source as a literal or, when it is spoken, at the beginning or inside of one.
@@ -102,6 +126,17 @@ refusal = [{ code = "cost_undefined", meaning = "m", section = "s", advice = "a"
                       impl E {\n    fn code(&self) -> &'static str {\n            Self::C => \"c_c\",\n    }\n\
                           fn other() -> u8 {\n            1 => \"d_d\",\n    }\n}\n";
         assert_eq!(said(source), ["a_a", "c_c"]);
+    }
+
+    #[test]
+    fn codes_are_read_where_something_is_refused() {
+        let source = "let a = Refusal::new(Class::A, \"a_a\", \"words\");\nlet b = (Class::B, \"b_b\");\n\
+                      Refusal { code: \"c_c\", ..other }\nlet d = Refusal::new(class, code, detail);\nlet e = \"d_d\";\n\
+                      #[cfg(test)]\nRefusal::new(Class::A, \"e_e\", \"\");\n";
+        assert_eq!(refused(source), ["a_a", "a_a", "b_b", "c_c"]);
+        let files = [TextFile::new("crates/node/src/a.rs", source)];
+        let findings = check(&Refusals::read(LIST).unwrap(), &files, &[]);
+        assert!(findings.iter().any(|finding| finding.to_string().contains("says `b_b`")));
     }
 
     #[test]

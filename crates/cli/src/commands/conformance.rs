@@ -134,6 +134,6 @@ fn reasons(examined: &Examination) -> Vec<(String, usize)> {
             None => counted.push((reason.clone(), *cases)),
         }
     }
-    counted.sort_by(|left, right| right.1.cmp(&left.1));
+    counted.sort_by_key(|(_, cases)| std::cmp::Reverse(*cases));
     counted
 }

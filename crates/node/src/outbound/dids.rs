@@ -192,7 +192,7 @@ impl DidError {
     /// The stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::MethodNotSupported => "did_method_not_supported",
+            Self::MethodNotSupported => "did_method_unsupported",
             Self::Invalid(_) => "invalid_did",
             Self::HostForbidden => "did_host_forbidden",
             Self::PortForbidden => "did_port_forbidden",

@@ -10,6 +10,7 @@ use crate::replies;
 use aql::{Category, Intent, Limits};
 use json::{Document, Pointer};
 use std::sync::Arc;
+use tracing::{Instrument, debug_span};
 use trust::{Did, DidDocument, Signed};
 
 /// An intent whose cheap checks have passed.
@@ -31,7 +32,9 @@ pub(crate) struct Accepted {
 impl Node {
     /// Everything that can be known of an intent without asking anybody.
     pub(crate) fn receive(&self, bytes: &[u8]) -> Result<Received, Error> {
-        let (intent, document) = Intent::parse(bytes, &Limits::STANDARD)?;
+        let _receive = debug_span!("receive", bytes = bytes.len()).entered();
+        let (intent, document) = debug_span!("parse").in_scope(|| Intent::parse(bytes, &Limits::STANDARD))?;
+        let _check = debug_span!("check").entered();
         let received = self.read_envelope(intent, document, replies::digest(bytes))?;
         let (intent, now) = (&received.intent, self.clock.millis());
         if self.replies.is_other(replies::key(&intent.issuer_did, &intent.intent_id, ""), received.digest, now)? {
@@ -63,7 +66,7 @@ impl Node {
 
     /// The keys of whoever signed.
     pub(crate) async fn keys_of(&self, did: &Did) -> Result<Arc<DidDocument>, Error> {
-        self.dids.resolve(did, Clock::monotonic()).await.map_err(|error| {
+        self.dids.resolve(did, Clock::monotonic()).instrument(debug_span!("keys")).await.map_err(|error| {
             let class = if error.is_upstream() { Class::Upstream } else { Class::AuthRequired };
             Refusal::new(class, error.code(), error.to_string()).into()
         })
@@ -78,9 +81,16 @@ impl Node {
 impl Received {
     /// Checks the signature, which is the last thing before the store is touched.
     pub(crate) fn verify(self, keys: &DidDocument) -> Result<Accepted, Error> {
-        Signed::read(&self.document)?.verify_with(keys)?;
+        verify(&self.document, keys)?;
         Ok(Accepted { intent: self.intent, digest: self.digest })
     }
+}
+
+/// Checks a signature; what comes after it may touch the store.
+pub(crate) fn verify(document: &Document, keys: &DidDocument) -> Result<(), Error> {
+    let _verify = debug_span!("verify").entered();
+    Signed::read(document)?.verify_with(keys)?;
+    Ok(())
 }
 
 pub(crate) fn reused() -> Refusal {

@@ -280,6 +280,16 @@ impl Queue {
         self.taken -= count;
     }
 
+    /// How far the queue is dealt with, to come back to.
+    pub(crate) fn place(&self) -> (usize, Vec<Entry>) {
+        (self.taken, self.refused.clone())
+    }
+
+    /// Comes back to an earlier place.
+    pub(crate) fn return_to(&mut self, (taken, refused): (usize, Vec<Entry>)) {
+        (self.taken, self.refused) = (taken, refused);
+    }
+
     /// Whether every entry was taken.
     pub(crate) fn is_done(&self) -> bool {
         self.taken >= self.entries.len()

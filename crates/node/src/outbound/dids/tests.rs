@@ -73,7 +73,7 @@ async fn documents_of_did_web_and_did_wba_are_found() {
 #[tokio::test]
 async fn another_method_is_not_looked_up() {
     let did = Did::parse("did:plc:ewvi7nxzyoun6zhxrhs64oiz").unwrap();
-    assert_eq!(code(&dids(), &did, start()).await, "did_method_not_supported");
+    assert_eq!(code(&dids(), &did, start()).await, "did_method_unsupported");
 }
 
 #[tokio::test]
