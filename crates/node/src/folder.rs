@@ -1,10 +1,11 @@
 //! The data folder as a whole: looked at, copied, put back.
 //!
-//! A copy holds the truth and the node's key. The index is made again from the log; answers that were kept for
-//! repeated questions are not copied, so a restored node may answer a repeated question anew.
+//! A copy holds the truth, the node's key and the operator's list of incidents. The index is made again from the log;
+//! answers that were kept for repeated questions are not copied, so a restored node may answer one of them anew.
 //!
 //! INVARIANT: nothing here works on a folder that a node has open.
 
+use crate::duties::INCIDENTS_FILE;
 use crate::identity::{KEY_FILE, key_of};
 use crate::refusal::Error;
 use std::fs;
@@ -50,8 +51,10 @@ fn copy(from: &Path, to: &Path) -> Result<Copied, Error> {
     if from.join(KEY_FILE).exists() {
         // Read first, so that no key is copied that the node would not take.
         key_of(from)?;
-        // The copy takes the permissions along: nobody else reads either.
-        fs::copy(from.join(KEY_FILE), to.join(KEY_FILE)).map_err(failed)?;
+    }
+    for file in [KEY_FILE, INCIDENTS_FILE].into_iter().filter(|file| from.join(file).exists()) {
+        // The copy takes the permissions along: whoever could not read the one cannot read the other.
+        fs::copy(from.join(file), to.join(file)).map_err(failed)?;
     }
     Ok(Copied { changes: store.sequence(), bytes: size(&to.join(STORE)).map_err(failed)? })
 }

@@ -66,9 +66,9 @@ impl Explain {
                 let id = id.ok_or_else(|| {
                     Failure::usage("no candidate is named").help("give its id; only a node explains a whole question")
                 })?;
-                self.from_file(&intent, candidates, &id)
+                self.read_file(&intent, candidates, &id)
             }
-            None => self.from_node(&intent, id.as_deref()),
+            None => self.ask_node(&intent, id.as_deref()),
         }
     }
 
@@ -86,7 +86,7 @@ impl Explain {
         }
     }
 
-    fn from_node(&self, intent: &Path, id: Option<&str>) -> Result<Exit, Failure> {
+    fn ask_node(&self, intent: &Path, id: Option<&str>) -> Result<Exit, Failure> {
         let peer = Peer::new(&self.destination)?;
         let text = Text::read(intent)?;
         let signer = Signer::new(&self.key);
@@ -115,7 +115,7 @@ impl Explain {
         Ok(if held { Exit::Fine } else { Exit::No })
     }
 
-    fn from_file(&self, intent: &Path, candidates: &Path, id: &str) -> Result<Exit, Failure> {
+    fn read_file(&self, intent: &Path, candidates: &Path, id: &str) -> Result<Exit, Failure> {
         files::check_streams(intent, candidates)?;
         let now = clock::now();
         let signer = Signer::new(&self.key);
