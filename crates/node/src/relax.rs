@@ -279,70 +279,80 @@ impl<'a> Inquiry<'a> {
 
     /// Which floors keep out how many of those that satisfy the constraints.
     fn quality(&self) -> Option<Value> {
-        let floor = &self.intent.quality_floor;
-        let removed = self.tally(|_, signals| !floor.is_met_by(signals));
-        if removed.most == 0 {
+        let floors = single_floors(&self.intent.quality_floor);
+        if floors.is_empty() {
             return None;
         }
-        let floors = single_floors(floor).into_iter().filter_map(|(signal, floor)| {
-            let removed = self.tally(|_, signals| !floor.is_met_by(signals));
-            (removed.most > 0).then(|| json!({"signal": signal, "removed": removed.told()}))
-        });
-        Some(json!({"removed": removed.told(), "floors": floors.collect::<Vec<_>>()}))
+        let (mut removed, mut each) = (Tally::default(), vec![Tally::default(); floors.len()]);
+        for (unit, _, signals) in self.standings() {
+            let certain = self.whole.certain.contains(unit);
+            let mut met = true;
+            for ((_, floor), tally) in floors.iter().zip(&mut each) {
+                let fails = !floor.is_met_by(&signals);
+                tally.add(fails, certain);
+                met &= !fails;
+            }
+            removed.add(!met, certain);
+        }
+        let told = floors.iter().zip(&each).filter(|(_, removed)| removed.most > 0);
+        let told: Vec<Value> =
+            told.map(|((signal, _), removed)| json!({"signal": signal, "removed": removed.told()})).collect();
+        (removed.most > 0).then(|| json!({"removed": removed.told(), "floors": told}))
     }
 
     /// How many of those that satisfy the constraints cost too much or say no price.
     fn budget(&mut self) -> Result<Option<Value>, Error> {
         let Some(budget) = &self.intent.budget else { return Ok(None) };
         let ceiling = &budget.ceiling;
-        let over = self.tally(|cost, _| cost.is_some_and(|cost| cost > ceiling.amount));
-        let unpriced = self.tally(|cost, _| cost.is_none());
+        let (mut over, mut unpriced) = (Tally::default(), Tally::default());
+        let mut cheapest: Option<(Amount, Unit)> = None;
+        for (unit, cost, _) in self.standings() {
+            let certain = self.whole.certain.contains(unit);
+            let above = cost.filter(|cost| *cost > ceiling.amount);
+            over.add(above.is_some(), certain);
+            unpriced.add(cost.is_none(), certain);
+            let priced = above.filter(|_| certain).map(|cost| (cost, unit));
+            cheapest = [cheapest, priced].into_iter().flatten().min();
+        }
         if over.most == 0 && unpriced.most == 0 {
             return Ok(None);
         }
-        let mut told = json!({
-            "over_budget": over.told(),
-            "without_price": unpriced.told(),
-            "currency": ceiling.currency,
-        });
-        let cheapest = self.cheapest_over(ceiling.amount)?;
-        if let (Some(members), Some(cheapest)) = (told.as_object_mut(), cheapest) {
-            members.insert("cheapest".into(), json!(cheapest.to_string()));
+        let mut told =
+            json!({"over_budget": over.told(), "without_price": unpriced.told(), "currency": ceiling.currency});
+        if let (Some(members), Some((cost, unit))) = (told.as_object_mut(), cheapest)
+            && self.is_said_to_be_over(unit)?
+        {
+            members.insert("cheapest".into(), json!(cost.to_string()));
         }
         Ok(Some(told))
     }
 
-    /// The lowest price above the budget, when the answer would say it of that candidate.
-    fn cheapest_over(&mut self, ceiling: Amount) -> Result<Option<Amount>, Error> {
-        let price = |unit: Unit| Some((self.market.standing(self.intent, unit)?.0?, unit));
-        let over = self.whole.certain.iter().filter_map(price).filter(|(cost, _)| *cost > ceiling);
-        let Some((cost, unit)) = over.min() else { return Ok(None) };
+    /// Whether an answer would say of a candidate what it costs.
+    fn is_said_to_be_over(&mut self, unit: Unit) -> Result<bool, Error> {
         self.look_at(&[unit])?;
-        let said = self.looked.get(&unit).is_some_and(|judged| judged.judgement.outcome == Outcome::OverBudget);
-        Ok(Some(cost).filter(|_| said))
+        Ok(self.looked.get(&unit).is_some_and(|judged| judged.judgement.outcome == Outcome::OverBudget))
     }
 
-    /// How many of those that satisfy the constraints are such and such.
-    fn tally(&self, is_such: impl Fn(Option<Amount>, &Signals) -> bool) -> Tally {
-        let mut tally = Tally { least: 0, most: 0 };
-        for unit in &self.whole.possible {
-            let Some((cost, signals)) = self.market.standing(self.intent, unit) else { continue };
-            if is_such(cost, &signals) {
-                tally.most += 1;
-                tally.least += u64::from(self.whole.certain.contains(unit));
-            }
-        }
-        tally
+    /// Cost and quality of those that may satisfy the constraints.
+    fn standings(&self) -> impl Iterator<Item = (Unit, Option<Amount>, Signals)> {
+        let standing = |unit| self.market.standing(self.intent, unit).map(|(cost, signals)| (unit, cost, signals));
+        self.whole.possible.iter().filter_map(standing)
     }
 }
 
 /// A count between bounds.
+#[derive(Clone, Default)]
 struct Tally {
     least: u64,
     most: u64,
 }
 
 impl Tally {
+    fn add(&mut self, counts: bool, certain: bool) {
+        self.most += u64::from(counts);
+        self.least += u64::from(counts && certain);
+    }
+
     fn told(&self) -> Value {
         json!({"at_least": self.least, "at_most": self.most})
     }
@@ -424,13 +434,15 @@ fn shown_values(intent: &Intent, leaf: &Leaf, judged: &Judged) -> Vec<Document> 
 /// Each declared floor by itself.
 fn single_floors(floor: &Signals) -> Vec<(&'static str, Signals)> {
     let none = Signals::default;
-    vec![
+    let mut floors = vec![
         ("performance_score", Signals { performance_score: floor.performance_score, ..none() }),
         ("provider_reputation", Signals { provider_reputation: floor.provider_reputation, ..none() }),
         ("conformance_level", Signals { conformance_level: floor.conformance_level.clone(), ..none() }),
         ("latency_p99_ms", Signals { latency_p99_ms: floor.latency_p99_ms, ..none() }),
         ("cooling_off_minutes", Signals { cooling_off_minutes: floor.cooling_off_minutes, ..none() }),
-    ]
+    ];
+    floors.retain(|(_, floor)| *floor != none());
+    floors
 }
 
 /// Some units from all over a set. The same question looks at the same ones, and no pattern in the set is met by one in
