@@ -26,7 +26,8 @@ pub fn test(root: &Path) -> Result<()> {
         counted(&mut cargo(root, &["test", "--quiet", "--doc", "--workspace"]))
     })?;
     steps.step("demo", || {
-        run(&mut cargo(root, &["run", "--quiet", "--release", "--package", "rialto", "--bin", "rialto", "--", "demo"]))
+        let demo = ["run", "--quiet", "--release", "--package", "rialto", "--bin", "rialto", "--", "demo", "--once"];
+        run(&mut cargo(root, &demo))
     })?;
     steps.step("conformance", || delegate::conformance(root, &[]))?;
     steps.step("conformance over HTTP", || delegate::conformance(root, &["--http".to_owned()]))?;

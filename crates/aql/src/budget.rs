@@ -52,7 +52,7 @@ impl Amount {
     pub(crate) fn approximate(self) -> f64 {
         // With at most six decimals and 53 bits both sides of the division are exact, so it rounds once.
         let millionths = self.units / MILLIONTH;
-        if millionths < 1 << 53 && self.units % MILLIONTH == 0 {
+        if millionths < 1 << 53 && self.units.is_multiple_of(MILLIONTH) {
             return millionths as f64 / 1e6;
         }
         self.to_string().parse().unwrap_or_default()
@@ -201,7 +201,7 @@ impl Budget {
     ///
     /// Shares are cut to [`Budget::scale`]; what is left when every place is filled goes to the first
     /// (`docs/decisions`).
-    pub(crate) fn shares(&self, qualities: &[f64], floor: f64) -> Vec<Amount> {
+    pub fn shares(&self, qualities: &[f64], floor: f64) -> Vec<Amount> {
         let count = qualities.len();
         let (weights, total, filled) = match &self.allocation {
             Allocation::SingleWinner => (vec![BigUint::from(1u8)], BigUint::from(1u8), true),

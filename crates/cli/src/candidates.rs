@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::{files, output};
 use aql::{Candidate, Refusal};
 use json::{Document, Limits};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// Bad lines that are told one by one.
@@ -44,16 +44,8 @@ pub(crate) fn from_lines(
     mut skip: impl FnMut(usize, &Refusal),
 ) -> std::io::Result<Candidates> {
     let mut candidates = Candidates { list: Vec::new(), skipped: 0 };
-    let most = u64::from(Limits::DOCUMENT.bytes) + 1;
-    let mut line = Vec::new();
     for number in 1.. {
-        line.clear();
-        if lines.by_ref().take(most).read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        if line.len() as u64 == most && !line.ends_with(b"\n") {
-            lines.skip_until(b'\n')?;
-        }
+        let Some(line) = files::line(&mut lines)? else { break };
         if line.trim_ascii().is_empty() {
             continue;
         }

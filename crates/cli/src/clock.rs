@@ -11,6 +11,32 @@ pub(crate) fn now() -> Instant {
     Instant::from_unix(seconds, since.subsec_millis() * 1_000_000)
 }
 
+/// What time has passed since it was started.
+pub(crate) struct Stopwatch(std::time::Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "the command line is where time enters")]
+    pub(crate) fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    /// Milliseconds so far.
+    pub(crate) fn millis(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl std::fmt::Display for Stopwatch {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let elapsed = self.0.elapsed();
+        match elapsed.as_millis() {
+            0..10 => write!(out, "{:.1} ms", elapsed.as_secs_f64() * 1e3),
+            millis @ 10..10_000 => write!(out, "{millis} ms"),
+            _ => write!(out, "{:.1} s", elapsed.as_secs_f64()),
+        }
+    }
+}
+
 /// A span of seconds in the words people use.
 pub(crate) fn span(seconds: i64) -> String {
     match seconds.unsigned_abs() {

@@ -1,26 +1,27 @@
 //! The commands, one room each.
 
+mod ask;
 mod completions;
 mod conformance;
 mod demo;
+mod doctor;
 mod explain;
 mod import;
 mod keys;
 mod lint;
+mod publish;
 mod resolve;
 mod serve;
 mod sign;
+mod store;
 mod verify;
+mod withdraw;
 
 use crate::failure::{EXIT_CODES, Exit, Failure};
-use crate::files::{self, Text};
-use crate::keys::{KeyChoice, Signer};
-use crate::question::{self, Question};
-use aql::{Instant, OverBudget};
+use aql::OverBudget;
 use clap::{Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
 
-/// Ask signed questions, get signed answers, and see why: the Agent Query Language (RFC 0020) on one machine
+/// Ask signed questions, get signed answers, and see why: the Agent Query Language (RFC 0020)
 #[derive(Parser)]
 #[command(name = "rialto", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Rialto {
@@ -31,11 +32,17 @@ pub(crate) struct Rialto {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Demo),
+    Ask(ask::Ask),
+    Explain(explain::Explain),
+    Publish(publish::Publish),
+    Withdraw(withdraw::Withdraw),
     Serve(serve::Serve),
     Import(import::Import),
+    #[command(subcommand)]
+    Store(store::Store),
+    Doctor(doctor::Doctor),
     Conformance(conformance::Conformance),
     Resolve(resolve::Resolve),
-    Explain(explain::Explain),
     Lint(lint::Lint),
     Sign(sign::Sign),
     Verify(verify::Verify),
@@ -49,56 +56,22 @@ impl Rialto {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         match self.command {
             Command::Demo(command) => command.run(),
+            Command::Ask(command) => command.run(),
+            Command::Explain(command) => command.run(),
+            Command::Publish(command) => command.run(),
+            Command::Withdraw(command) => command.run(),
             Command::Serve(command) => command.run(),
             Command::Import(command) => command.run(),
+            Command::Store(command) => command.run(),
+            Command::Doctor(command) => command.run(),
             Command::Conformance(command) => command.run(),
             Command::Resolve(command) => command.run(),
-            Command::Explain(command) => command.run(),
             Command::Lint(command) => command.run(),
             Command::Sign(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Keys(command) => command.run(),
             Command::Completions(command) => command.run(),
         }
-    }
-}
-
-/// A question and whom it is put to.
-#[derive(clap::Args)]
-struct Asking {
-    /// The intent: signed, or a draft that is completed and signed by the local key; `-` for standard input
-    #[arg(long, value_name = "FILE")]
-    intent: PathBuf,
-
-    /// The candidates, one JSON object on each line; `-` for standard input
-    #[arg(long, value_name = "FILE")]
-    candidates: PathBuf,
-
-    /// Where candidates go that cost more than the budget
-    #[arg(long, value_enum, default_value = "flag")]
-    over_budget: OverBudgetChoice,
-
-    /// The DID document of an issuer whose DID is no did:key
-    #[arg(long, value_name = "FILE")]
-    did_document: Option<PathBuf>,
-
-    #[command(flatten)]
-    key: KeyChoice,
-}
-
-impl Asking {
-    /// The question in the intent file.
-    fn question(&self, signer: &Signer<'_>, now: Instant) -> Result<Question, Failure> {
-        question::read(&Text::read(&self.intent)?, self.did_document.as_deref(), || signer.key(), now)
-    }
-
-    /// Standard input can be read once only.
-    fn check(&self) -> Result<(), Failure> {
-        if files::is_stream(&self.intent) && files::is_stream(&self.candidates) {
-            return Err(Failure::usage("both --intent and --candidates are standard input")
-                .help("put one of the two into a file"));
-        }
-        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::output::text::shown;
 use crate::output::{BAD, DIM, paint};
 use json::{Pointer, Value, json};
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,9 +15,9 @@ pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done; also when an answer is empty
   1  the answer is no: a document is refused or not verified, an answer breaks
-     a rule, lint found a mistake, there is no such candidate
+     a rule, a node refuses, lint found a mistake, there is no such candidate
   2  the command line is wrong
-  3  a file or a key cannot be read or written";
+  3  a file, a key, a data folder or a node cannot be used";
 
 /// How a command that ran to its end ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +44,11 @@ impl From<Exit> for ExitCode {
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     kind: Kind,
-    code: Option<&'static str>,
+    code: Option<Cow<'static, str>>,
     pointer: Option<Pointer>,
     message: String,
-    place: Option<String>,
-    help: Option<String>,
+    place: Option<Box<str>>,
+    help: Option<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +71,7 @@ impl Failure {
         Self::new(Kind::Usage, message)
     }
 
-    /// A file or key is not usable.
+    /// A file, a key, a data folder or a node is not usable.
     pub(crate) fn files(message: impl Into<String>) -> Self {
         Self::new(Kind::Files, message)
     }
@@ -97,8 +98,8 @@ impl Failure {
 
     /// Adds the stable code and the place in the document, for programs.
     #[must_use]
-    pub(crate) fn coded(mut self, code: &'static str, pointer: &Pointer) -> Self {
-        self.code = Some(code);
+    pub(crate) fn coded(mut self, code: impl Into<Cow<'static, str>>, pointer: &Pointer) -> Self {
+        self.code = Some(code.into());
         self.pointer = Some(pointer.clone());
         self
     }
@@ -106,20 +107,30 @@ impl Failure {
     /// Adds where it is, for people.
     #[must_use]
     pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
-        self.place = Some(place.into());
+        self.place = Some(place.into().into());
         self
     }
 
     /// Adds what to do.
     #[must_use]
     pub(crate) fn help(mut self, advice: impl Into<String>) -> Self {
-        self.help = Some(advice.into());
+        self.help = Some(advice.into().into());
         self
+    }
+
+    /// What is wrong, in words.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do, where somebody knows.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.help.as_deref()
     }
 
     /// The failure for programs; `None` when it is not about a document.
     pub(crate) fn to_value(&self) -> Option<Value> {
-        let code = self.code?;
+        let code = self.code.as_ref()?;
         let at = self.pointer.as_ref().map(Pointer::as_str);
         Some(json!({"at": at, "code": code, "help": self.help, "message": self.message}))
     }
@@ -141,7 +152,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let error = self.code.map_or("error:".to_owned(), |code| format!("error[{code}]:"));
+        let error = self.code.as_ref().map_or("error:".to_owned(), |code| format!("error[{}]:", shown(code)));
         write!(out, "{} {}", paint(BAD, error), shown(&self.message))?;
         if let Some(place) = &self.place {
             write!(out, "\n  {} {}", paint(DIM, "at"), shown(place))?;

@@ -5,7 +5,7 @@ use crate::{advice, output, place};
 use aql::Refusal;
 use json::{Document, Limits, ParseError, Pointer};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use trust::SignatureError;
 
@@ -18,6 +18,16 @@ pub(crate) struct Text {
 /// Whether a path means a standard stream.
 pub(crate) fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// Standard input can be read once only.
+pub(crate) fn check_streams(intent: &Path, candidates: &Path) -> Result<(), Failure> {
+    if is_stream(intent) && is_stream(candidates) {
+        return Err(
+            Failure::usage("both --intent and --candidates are standard input").help("put one of the two into a file")
+        );
+    }
+    Ok(())
 }
 
 /// A path as people know it.
@@ -45,6 +55,19 @@ pub(crate) fn write(path: Option<&Path>, text: &str) -> Result<(), Failure> {
         }
         _ => output::print(text),
     }
+}
+
+/// Reads one line without its end, cut where it is longer than any document; `None` at the end.
+pub(crate) fn line(lines: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+    let most = u64::from(Limits::DOCUMENT.bytes) + 1;
+    let mut line = Vec::new();
+    if lines.take(most).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.len() as u64 == most && !line.ends_with(b"\n") {
+        lines.skip_until(b'\n')?;
+    }
+    Ok(Some(line))
 }
 
 impl Text {

@@ -28,13 +28,20 @@ impl DataFolder {
 
 /// Opens a node; shows how far it is when the index has to be read anew.
 pub(crate) fn open(config: &Config) -> Result<Node, Failure> {
+    open_at(config).map(|(node, _)| node)
+}
+
+/// Opens a node, and tells by how many changes its index was behind the log.
+pub(crate) fn open_at(config: &Config) -> Result<(Node, u64), Failure> {
     let bar = bar("reading the log", 0);
+    let mut behind = None;
     let opened = Node::open(config, &mut |read, of| {
+        behind.get_or_insert(of.saturating_sub(read));
         bar.set_length(of);
         bar.set_position(read);
     });
     bar.finish_and_clear();
-    opened.map_err(cannot_open)
+    Ok((opened.map_err(cannot_open)?, behind.unwrap_or_default()))
 }
 
 fn cannot_open(error: Error) -> Failure {
@@ -52,4 +59,14 @@ pub(crate) fn bar(what: &'static str, length: u64) -> ProgressBar {
     }
     bar.set_message(what);
     bar
+}
+
+/// A size in the unit that people would choose.
+pub(crate) fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1_000),
+        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
 }

@@ -1,18 +1,23 @@
-//! The binary `rialto`: a person at a terminal asks, signs, checks and wants to know why.
+//! The binary `rialto`: a person at a terminal runs a node, asks, signs, checks and wants to know why.
 //!
 //! A door without decisions: what documents mean stands in `aql` and `trust`.
 
 mod commands;
 
 mod answer;
+mod asking;
 mod candidates;
 mod draft;
 mod explanation;
 mod files;
 mod house;
 mod keys;
+mod page;
+mod peer;
 mod performance;
+mod publication;
 mod question;
+mod serving;
 
 mod advice;
 mod nearest;

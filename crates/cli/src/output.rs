@@ -6,9 +6,11 @@
 //! INVARIANT: text of strangers passes [`text::shown`] or [`text::json_line`] before it is printed.
 
 pub(crate) mod decision;
+pub(crate) mod question;
 pub(crate) mod resolution;
 pub(crate) mod table;
 pub(crate) mod text;
+pub(crate) mod violations;
 
 use crate::environment;
 use crate::failure::Failure;

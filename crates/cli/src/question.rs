@@ -19,6 +19,35 @@ pub(crate) struct Question {
     pub(crate) closed: Option<Failure>,
 }
 
+/// A question as it is sent to a node, which proves the asker itself.
+pub(crate) struct Sent {
+    pub(crate) intent: Intent,
+    /// The signed intent in canonical form.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Reads and completes an intent whose window is open; `key` is asked for only when there is something to sign.
+pub(crate) fn to_send<'k>(
+    text: &Text,
+    key: impl FnOnce() -> Result<&'k SigningKey, Failure>,
+    now: Instant,
+) -> Result<Sent, Failure> {
+    let document = text.document(&Limits::STANDARD.json)?;
+    let document = match document.root().get("signature") {
+        Some(_) => document,
+        None => signed(text, document.root(), key()?, now)?,
+    };
+    let intent = Intent::read(document.root(), &Limits::STANDARD).map_err(|refusal| text.refused(&refusal))?;
+    intent.check_window(now, &Limits::STANDARD).map_err(|refusal| text.refused(&refusal))?;
+    // What can be seen to be wrong here need not travel.
+    let proof = Signed::read(&document).map_err(|error| text.unproved(&error))?;
+    let signer = proof.issuer("issuer_did").map_err(|error| text.unproved(&error))?;
+    if signer.method() == Method::Key {
+        proof.verify_with(&keys_of(&signer, &[])?).map_err(|error| text.unproved(&error))?;
+    }
+    Ok(Sent { intent, bytes: json::canonical(document.root()) })
+}
+
 /// Reads, completes and verifies an intent; `key` is asked for only when there is something to sign.
 pub(crate) fn read<'k>(
     text: &Text,

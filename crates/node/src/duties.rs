@@ -20,7 +20,7 @@ use trust::{Did, Signed};
 /// Receipts in one audit.
 pub const AUDIT_MAX: usize = 100;
 /// The operator's list of incidents, one in a line, in the data folder.
-const INCIDENTS_FILE: &str = "incidents.ndjson";
+pub(crate) const INCIDENTS_FILE: &str = "incidents.ndjson";
 /// Bytes of that list that are shown.
 const INCIDENTS_BYTES: u64 = 256 * 1024;
 /// Changes of the log that are looked through at once.

@@ -11,7 +11,7 @@ use trust::{Algorithm, Did, SigningKey, encoding};
 use zeroize::Zeroizing;
 
 /// The file of the node's key, in its data folder.
-const KEY_FILE: &str = "node.key";
+pub(crate) const KEY_FILE: &str = "node.key";
 
 /// The fragment of the node's key when the node has a name of its own.
 const KEY_NAME: &str = "node-key";

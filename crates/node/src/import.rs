@@ -169,7 +169,7 @@ impl Node {
             check_authority(kind, record_of(&document), &publisher).map_err(|error| error.to_string())?;
             (kind, publisher)
         } else {
-            let kind = kind.or_else(|| guess(root)).ok_or("say what these records are with --kind")?;
+            let kind = kind.or_else(|| kind_of(root)).ok_or("say what these records are with --kind")?;
             (kind, self.publisher(kind, root))
         };
         let record = record_of(&document);
@@ -277,7 +277,7 @@ fn put(prepared: &Prepared) -> Put {
 }
 
 /// What a bare record is, by what only its kind has.
-fn guess(record: JsonNode<'_>) -> Option<Kind> {
+pub fn kind_of(record: JsonNode<'_>) -> Option<Kind> {
     let has = |name: &str| record.get(name).is_some();
     match () {
         () if has("tool") => Some(Kind::Manifest),

@@ -2,6 +2,7 @@
 
 use crate::catalog::{Catalog, SEAL_AT};
 use crate::clock::{Clock, instant};
+use crate::folder::STORE;
 use crate::identity::{self, Identity};
 use crate::outbound::{Dids, Door, DoorPolicy};
 use crate::refusal::{Class, Error, Refusal};
@@ -98,8 +99,19 @@ impl Node {
     ///
     /// `progress` hears how many changes of the log are read, and of how many.
     pub fn open(config: &Config, progress: &mut dyn FnMut(u64, u64)) -> Result<Self, Error> {
-        std::fs::create_dir_all(&config.data).map_err(|error| cannot_use(&config.data, &error))?;
-        let store = Store::open(&config.data.join("store")).map_err(Error::fault)?;
+        let store = open_store(config)?;
+        Self::on(store, config, progress)
+    }
+
+    /// Opens a node after throwing away what can be made again from the log, so that it is made again.
+    pub fn rebuild(config: &Config, progress: &mut dyn FnMut(u64, u64)) -> Result<Self, Error> {
+        // The open store is the proof that no other node uses the folder.
+        let store = open_store(config)?;
+        Catalog::discard(&config.data)?;
+        Self::on(store, config, progress)
+    }
+
+    fn on(store: Store, config: &Config, progress: &mut dyn FnMut(u64, u64)) -> Result<Self, Error> {
         let catalog = Arc::new(Catalog::open(&config.data, &store, progress)?);
         let replies = Replies::open(&config.data.join("replies"), config.clock.millis())
             .map_err(|error| cannot_use(&config.data, &error))?;
@@ -127,11 +139,6 @@ impl Node {
             keeper: Some(Keeper::start(&catalog)?),
             catalog,
         })
-    }
-
-    /// Throws away what can be made again from the log; the next opening makes it.
-    pub fn discard_index(data: &Path) -> Result<(), Error> {
-        Catalog::discard(data)
     }
 
     /// Writes to disk what can be made again from the log, so that the next start is quick.
@@ -241,6 +248,11 @@ impl Drop for Node {
         // The keeper holds the catalog; it must be gone before the files may be opened again.
         self.keeper.take();
     }
+}
+
+fn open_store(config: &Config) -> Result<Store, Error> {
+    std::fs::create_dir_all(&config.data).map_err(|error| cannot_use(&config.data, &error))?;
+    Store::open(&config.data.join(STORE)).map_err(Error::fault)
 }
 
 /// Runs a job where waiting for the disk holds nobody up; it stays inside the span of its request.

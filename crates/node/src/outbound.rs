@@ -10,7 +10,9 @@ mod policy;
 mod pace;
 mod cache;
 mod dids;
+mod client;
 
+pub use client::{Client, ClientError, Reply};
 pub use dids::{DidError, Dids};
 pub use policy::DoorPolicy;
 
@@ -18,7 +20,7 @@ use pace::Pace;
 use policy::{Destination, Reach};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Response, StatusCode, Url};
 use rustls::{ClientConfig, RootCertStore};
 use std::error::Error;
 use std::future::Future;
@@ -34,7 +36,7 @@ const ADDRESSES_MAX: usize = 16;
 
 /// Makes outbound requests within a policy.
 pub struct Door {
-    client: Client,
+    client: reqwest::Client,
     policy: DoorPolicy,
     reach: Reach,
     pace: Pace,
@@ -54,8 +56,7 @@ pub enum DoorError {
 impl Door {
     /// A door that asks the system for names and for the certificates to trust.
     pub fn new(policy: DoorPolicy) -> Result<Self, DoorError> {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let roots = roots();
         if roots.is_empty() && !policy.private_networks {
             return Err(DoorError::NoRoots);
         }
@@ -70,17 +71,11 @@ impl Door {
         lookup: Arc<dyn Lookup>,
         roots: RootCertStore,
     ) -> Result<Self, DoorError> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| DoorError::Setup(error.into()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, application/*+json"));
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls)
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls(roots)?)
             .dns_resolver(Checked { lookup, reach })
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
@@ -133,12 +128,30 @@ impl Door {
             status if status.is_redirection() => return Err(FetchError::Redirect),
             _ => return Err(FetchError::Status),
         }
-        let identity = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
         if !response.headers().get_all(CONTENT_ENCODING).iter().all(identity) {
             return Err(FetchError::ContentEncoding);
         }
         read(response, bytes_max).await
     }
+}
+
+/// The certificates that the system trusts.
+fn roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
+
+fn tls(roots: RootCertStore) -> Result<ClientConfig, DoorError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let versions = versions.map_err(|error| DoorError::Setup(error.into()))?;
+    Ok(versions.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Whether a content encoding changes nothing.
+fn identity(value: &HeaderValue) -> bool {
+    value.as_bytes().eq_ignore_ascii_case(b"identity")
 }
 
 /// Reads a body, and stops as soon as it is too long.

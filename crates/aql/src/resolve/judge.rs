@@ -3,7 +3,7 @@
 use super::OverBudget;
 use crate::budget::Amount;
 use crate::candidate::Candidate;
-use crate::constraint::Tree;
+use crate::constraint::{Constraints, Tree};
 use crate::evaluate::{EvaluationError, Evaluator};
 use crate::intent::Intent;
 use json::Writer;
@@ -91,7 +91,7 @@ pub fn judge(
         payload: None,
     };
     if !holds {
-        culprits(intent.constraints.tree(), &judgement.leaves, true, &mut judgement.failing);
+        judgement.failing = intent.constraints.failing(&judgement.leaves);
         judgement.explanation = failed_constraints(intent, &judgement);
         return Ok(judgement);
     }
@@ -157,6 +157,15 @@ fn cost(intent: &Intent, judgement: &Judgement) -> Cost {
         None => Cost::Undefined(format!("cost_undefined: no price in {} is declared", ceiling.currency)),
         Some(cost) if cost > ceiling.amount => Cost::Over(format!("over_budget: costs {cost} of {ceiling}")),
         Some(cost) => Cost::Fits(format!("; costs {cost} of {ceiling}")),
+    }
+}
+
+impl Constraints {
+    /// The numbers of the leaves that make the tree fail, given the truth of each; none when it holds.
+    pub fn failing(&self, leaves: &[bool]) -> Vec<usize> {
+        let mut failing = Vec::new();
+        culprits(self.tree(), leaves, true, &mut failing);
+        failing
     }
 }
 

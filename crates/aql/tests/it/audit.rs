@@ -21,6 +21,7 @@ fn answer(intent: &Intent, candidates: &[Value], over_budget: OverBudget) -> Opt
         resolver_did: "did:key:z6Mk",
         evaluated_at: Instant::parse_rfc3339(AT).unwrap(),
         rejected_max: 20,
+        next_cursor: None,
     };
     let signature = json!({"alg": "EdDSA", "value": "AAAA"});
     let bytes = responder.write(intent, &resolution, Some(&signature)).ok()?;

@@ -1,55 +1,64 @@
-//! `rialto demo`: three questions to a small invented market, signed, answered, verified and explained.
+//! `rialto demo`: a node with a small invented market, three questions over HTTP, and the reasons.
 //!
-//! Everything it needs is in the binary; it asks for no file, no key and no network.
+//! Everything it needs is in the binary; it asks for no file and no key, and leaves nothing behind.
 
-use crate::explanation::Explanation;
+use super::ask;
+use crate::asking::{self, Answered};
+use crate::clock::{self, Stopwatch};
 use crate::failure::{Exit, Failure};
 use crate::files::Text;
+use crate::keys;
 use crate::output::resolution::{self, Layout};
 use crate::output::text::wrap;
-use crate::output::{self, DIM, GOOD, STRONG, count, decision, paint};
-use crate::{answer, candidates, clock, keys, question};
-use aql::{Candidate, Fuel, Instant, Intent, OverBudget};
-use json::{Document, Limits};
-use trust::{Digest, SigningKey};
+use crate::output::{self, DIM, GOOD, STRONG, decision, paint};
+use crate::peer::{Destination, Peer};
+use crate::question::{self, Sent};
+use crate::serving::Serving;
+use node::{Config, Node};
+use std::net::{Ipv4Addr, SocketAddr};
+use trust::SigningKey;
 
-/// Ask a small bundled market three questions
+/// Start a node with a bundled market and ask it three questions
 ///
-/// Signs three intents with a key made for the occasion, answers them, verifies the answers, and explains one decision.
+/// The node listens on a free port of this machine and stays until Ctrl-C, so that you can go on asking. Questions are
+/// signed with a key made for the occasion; answers are verified and held against their questions; one decision is
+/// explained. Everything is gone when it ends.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  rialto demo")]
-pub(crate) struct Demo {}
+#[command(after_help = "Example:\n  rialto demo\n  rialto demo --once")]
+pub(crate) struct Demo {
+    /// End after the questions
+    #[arg(long)]
+    once: bool,
+}
 
 /// A question of the demo.
 struct Asked {
     words: &'static str,
     name: &'static str,
     intent: &'static str,
-    candidates: &'static str,
 }
 
-const MANIFESTS: &str = include_str!("../../../../examples/market/manifests.ndjson");
-const OFFERS: &str = include_str!("../../../../examples/market/offers.ndjson");
-const KNOWLEDGE: &str = include_str!("../../../../examples/market/knowledge.ndjson");
+const MARKET: &str = concat!(
+    include_str!("../../../../examples/market/manifests.ndjson"),
+    include_str!("../../../../examples/market/offers.ndjson"),
+    include_str!("../../../../examples/market/knowledge.ndjson"),
+);
 
 const QUESTIONS: [Asked; 3] = [
     Asked {
         words: "Who translates into Polish, certified, for at most 30 EUR a page, and does not train on our papers?",
         name: "affordable-certified-translation",
         intent: include_str!("../../../../examples/intents/affordable-certified-translation.json"),
-        candidates: MANIFESTS,
     },
     Asked {
         words: "Who brings a parcel before Friday 18:00, and how would 90 EUR be shared by the best three?",
         name: "courier-before-friday-evening",
         intent: include_str!("../../../../examples/intents/courier-before-friday-evening.json"),
-        candidates: OFFERS,
     },
     Asked {
         words: "What came out this year about sodium-ion and solid-state cells, in at most 60 pages?",
         name: "battery-reading-list",
         intent: include_str!("../../../../examples/intents/battery-reading-list.json"),
-        candidates: KNOWLEDGE,
     },
 ];
 
@@ -61,35 +70,96 @@ const MISSES: usize = 2;
 
 impl Demo {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let now = clock::now();
-        let (asker, resolver) = (keys::fleeting()?, keys::fleeting()?);
-        output::print(&format!(
-            "{}\n{}\n",
-            paint(STRONG, "Three signed questions to a small invented market"),
-            paint(DIM, "Keys are made for this run, nothing is stored, no network is used."),
-        ))?;
-        for (number, asked) in QUESTIONS.iter().enumerate() {
-            output::print(&headline(&format!("{}. {}", number + 1, asked.words)))?;
-            let (intent, candidates) = asked.question(&asker, now)?;
-            output::print(&answered(&intent, &candidates, &resolver, now)?)?;
+        let folder = tempfile::Builder::new().prefix("rialto-demo-").tempdir();
+        let folder = folder.map_err(|error| Failure::files(format!("there is no place for a node's data: {error}")))?;
+        let watch = Stopwatch::start();
+        let node = stocked(folder.path())?;
+        let serving = Serving::start(node, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None, None)?;
+        output::print(&introduction(&serving, &watch)?)?;
+        let peer = Peer::new(&Destination { to: serving.url().to_owned(), did_document: None })?;
+        let asker = keys::fleeting()?;
+        for (number, asked) in (1..).zip(&QUESTIONS) {
+            output::print(&headline(&format!("{number}. {}", asked.words)))?;
+            output::print(&asked.answered(&peer, &asker)?)?;
         }
         let [first, ..] = &QUESTIONS;
-        let (intent, candidates) = first.question(&asker, now)?;
         output::print(&headline("Why is the third answer to the first question flagged?"))?;
-        output::print(&explained(&intent, &candidates, now)?)?;
-        output::print(&next())?;
+        output::print(&first.explained(&peer, &asker)?)?;
+        output::print(&next(serving.url()))?;
+        if self.once {
+            serving.end()?;
+        } else {
+            output::print(&format!("\n{} Ctrl-C ends it.\n", paint(GOOD, "The node stays up.")))?;
+            serving.until_told()?;
+        }
         Ok(Exit::Fine)
     }
 }
 
+/// A node with the bundled market in it.
+fn stocked(data: &std::path::Path) -> Result<Node, Failure> {
+    let broken = |error: node::Error| Failure::files(format!("the bundled market: {error}"));
+    let config = Config { data: data.to_owned(), ..Config::default() };
+    let node = Node::open(&config, &mut |_, _| {}).map_err(broken)?;
+    node.import(MARKET.as_bytes(), None, &mut |_| {}).map_err(broken)?;
+    Ok(node)
+}
+
+fn introduction(serving: &Serving, watch: &Stopwatch) -> Result<String, Failure> {
+    let counts = serving.node().counts().map_err(|error| Failure::files(error.to_string()))?;
+    let number = |wanted: &str| counts.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, count)| *count);
+    let market = format!(
+        "{} manifests, {} offers, {} knowledge nodes and the evidence about them, stored and indexed in {watch}",
+        number("manifests"),
+        number("offers"),
+        number("knowledge"),
+    );
+    Ok(format!(
+        "{} {}\n{}\n{}\n",
+        paint(STRONG, "A node with a small invented market, at"),
+        paint(GOOD, serving.url()),
+        paint(DIM, format!("as {}", serving.node().identity().did())),
+        paint(DIM, market),
+    ))
+}
+
 impl Asked {
-    /// The signed question and those it is put to.
-    fn question(&self, asker: &SigningKey, now: Instant) -> Result<(Intent, Vec<Candidate>), Failure> {
-        let text = Text::carried(&format!("examples/intents/{}.json", self.name), self.intent);
-        let question = question::read(&text, None, || Ok(asker), now)?;
-        let candidates = candidates::from_lines(self.candidates.as_bytes(), |_, _| {});
-        let candidates = candidates.map_err(|error| Failure::files(format!("the bundled market: {error}")))?;
-        Ok((question.intent.into_value(), candidates.list))
+    fn text(&self) -> Text {
+        Text::carried(&format!("examples/intents/{}.json", self.name), self.intent)
+    }
+
+    fn signed(&self, asker: &SigningKey) -> Result<Sent, Failure> {
+        question::to_send(&self.text(), || Ok(asker), clock::now())
+    }
+
+    fn answered(&self, peer: &Peer, asker: &SigningKey) -> Result<String, Failure> {
+        let sent = self.signed(asker)?;
+        let watch = Stopwatch::start();
+        let answered = asking::ask(peer, &self.text(), &sent, true)?;
+        let asked = format!(
+            "{} intent, signed by {}, answered in {watch}",
+            sent.intent.category.name(),
+            cut(&sent.intent.issuer_did)
+        );
+        check(&answered)?;
+        let layout = Layout { width: output::width(), rejected_max: MISSES, hint: "" };
+        let table = resolution::show(&sent.intent, &answered.page, &layout);
+        Ok(format!("{}\n{table}{}", paint(DIM, asked), ask::proof(&answered, peer)))
+    }
+
+    fn explained(&self, peer: &Peer, asker: &SigningKey) -> Result<String, Failure> {
+        let sent = self.signed(asker)?;
+        let said = asking::ask_why(peer, &self.text(), &sent, Some(EXPLAINED))?;
+        let record = said.document.root().get("output").and_then(|output| output.get("decision_record"));
+        let record = record.ok_or_else(|| Failure::refused(format!("the market has no `{EXPLAINED}`")))?;
+        Ok(decision::show_record(&sent.intent, EXPLAINED, record))
+    }
+}
+
+fn check(answered: &Answered) -> Result<(), Failure> {
+    match answered.pages.iter().find_map(|(_, audit)| audit.violations.first()) {
+        None => Ok(()),
+        Some(violation) => Err(Failure::refused(format!("the node's answer breaks a rule: {}", violation.detail))),
     }
 }
 
@@ -98,52 +168,34 @@ fn headline(words: &str) -> String {
     format!("\n{lines}\n")
 }
 
-fn answered(intent: &Intent, candidates: &[Candidate], resolver: &SigningKey, now: Instant) -> Result<String, Failure> {
-    let resolution = aql::resolve(intent, candidates, OverBudget::Flag, Fuel::OWN).map_err(answer::unanswered)?;
-    let response = answer::sign(intent, &resolution, resolver, now, MISSES)?;
-    let layout = Layout { width: output::width(), rejected_max: MISSES, hint: "" };
-    let asked = format!("{} intent, signed by {}", intent.category.name(), cut(&intent.issuer_did));
-    Ok(format!("{}\n{}{}", paint(DIM, asked), resolution::show(intent, &resolution, &layout), proof(&response)?))
-}
-
-/// Reads the answer as its receiver will.
-fn proof(response: &[u8]) -> Result<String, Failure> {
-    let refused = |what: String| Failure::refused(format!("the answer of the demo does not verify: {what}"));
-    let document = Document::parse(response, &Limits::OURS).map_err(|error| refused(error.to_string()))?;
-    let verified = trust::verify_did_key(&document, "resolver_did").map_err(|error| refused(error.to_string()))?;
-    let digest = Digest::of(&json::canonical_without(verified.value().root(), "signature")).to_string();
-    let digest = digest.get(..19).unwrap_or_default();
-    let signed = format!("{}, {digest}…, by {}", count(response.len(), "byte"), cut(verified.signer().as_str()));
-    Ok(format!("\n{} {}\n", paint(GOOD, "✓ verified answer:"), paint(DIM, signed)))
-}
-
-fn explained(intent: &Intent, candidates: &[Candidate], now: Instant) -> Result<String, Failure> {
-    let candidate = candidates.iter().find(|candidate| candidate.id == EXPLAINED);
-    let candidate = candidate.ok_or_else(|| Failure::refused(format!("the market has no `{EXPLAINED}`")))?;
-    let explanation = Explanation::of(intent, candidates, candidate, OverBudget::Flag, now)?;
-    Ok(decision::show(&explanation))
-}
-
 /// A DID that nobody will see again needs no more than its beginning.
 fn cut(did: &str) -> String {
     format!("{}…", did.get(..20).unwrap_or(did))
 }
 
-fn next() -> String {
+fn next(url: &str) -> String {
     let commands = [
         (
-            "the same questions, in full",
-            "rialto resolve --intent examples/intents/affordable-certified-translation.json \\\n      --candidates examples/market/manifests.ndjson",
+            "a question that nobody can answer, and what it runs into",
+            format!("rialto ask examples/intents/broken/range-that-cannot-hold.json --to {url}"),
         ),
         (
             "why somebody was turned away",
-            "rialto explain --intent examples/intents/legal-research-inside-the-eu.json \\\n      --candidates examples/market/manifests.ndjson did:web:precedent-harbour.example",
+            format!(
+                "rialto explain examples/intents/legal-research-inside-the-eu.json \\\n      did:web:precedent-harbour.example --to {url}"
+            ),
         ),
-        ("mistakes, found before anybody asks", "rialto lint examples/intents/broken/*.json"),
         (
-            "a key that stays, and a signed question",
-            "rialto keys new && rialto sign examples/intents/quick-weather-for-europe.json",
+            "the same by hand",
+            format!(
+                "rialto keys new && rialto sign examples/intents/quick-weather-for-europe.json -o question.json\n    curl --json @question.json {url}/oap/intent > answer.json\n    rialto verify answer.json --intent question.json"
+            ),
         ),
+        (
+            "who the node is, what it can do, how it fares",
+            format!("curl {url}/.well-known/oap-tool.json {url}/metrics"),
+        ),
+        ("the interface, for a browser", format!("{url}/docs")),
     ];
     let lines: String =
         commands.iter().map(|(what, command)| format!("  {}\n    {command}\n", paint(DIM, what))).collect();

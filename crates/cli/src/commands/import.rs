@@ -36,7 +36,8 @@ pub(crate) struct Import {
     json: bool,
 }
 
-fn kind(name: &str) -> Result<Kind, String> {
+/// Reads the name of a kind.
+pub(super) fn kind(name: &str) -> Result<Kind, String> {
     let names: Vec<&str> = Kind::ALL.iter().map(|(name, _)| *name).collect();
     Kind::parse(name).ok_or_else(|| format!("one of {}", names.join(", ")))
 }

@@ -4,13 +4,13 @@ use crate::commands::OverBudgetChoice;
 use crate::failure::{Exit, Failure};
 use crate::house::{self, DataFolder};
 use crate::output::{self, DIM, GOOD, STRONG, paint};
+use crate::serving::{Serving, cannot_serve};
 use json::json;
 use node::{Config, DoorPolicy, Node, Operator};
-use server::{Listening, Tls};
+use server::Tls;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::Arc;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
@@ -91,11 +91,13 @@ impl Serve {
         let telemetry = self.start_telemetry()?;
         let config = self.config()?;
         let tls = match (&self.certificate, &self.certificate_key) {
-            (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).map_err(cannot_serve)?),
+            (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).map_err(|error| cannot_serve(&error))?),
             _ => None,
         };
         let node = house::open(&config)?;
-        let served = run(node, self.listen, self.public_url.as_deref(), tls, |url, node| self.tell(url, node));
+        let serving = Serving::start(node, self.listen, self.public_url.as_deref(), tls)?;
+        self.tell(serving.url(), serving.node())?;
+        let served = serving.until_told();
         telemetry.close();
         served.map(|()| Exit::Fine)
     }
@@ -189,51 +191,4 @@ impl Telemetry {
 fn country(text: &str) -> Result<String, String> {
     let letters = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase());
     letters.then(|| text.to_owned()).ok_or_else(|| "two capital letters, such as IT".to_owned())
-}
-
-/// Serves a node until somebody presses Ctrl-C or the system asks it to end.
-pub(crate) fn run(
-    node: Node,
-    listen: SocketAddr,
-    public_url: Option<&str>,
-    tls: Option<Tls>,
-    ready: impl FnOnce(&str, &Node) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    let threads = node::turns(processors) + 2;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::files(format!("no threads to serve with: {error}")))?;
-    let node = Arc::new(node);
-    runtime.block_on(async {
-        let listening = Listening::on(listen, tls).await.map_err(cannot_serve)?;
-        let url = listening.url();
-        let router = server::router(Arc::clone(&node), public_url, listening.is_tls());
-        let stop = stop_signal()?;
-        ready(&url, &node)?;
-        server::serve(listening, router, stop).await;
-        Ok::<_, Failure>(())
-    })?;
-    drop(runtime);
-    match Arc::into_inner(node) {
-        Some(node) => node.close().map_err(|error| Failure::files(error.to_string())),
-        // A request that was cut off still holds it; the log has everything, the next start reads it.
-        None => Ok(()),
-    }
-}
-
-/// Ends when the process is asked to end.
-fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind| signal(kind).map_err(|error| Failure::files(format!("no signals can be heard: {error}")));
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
-}
-
-fn cannot_serve(error: server::ServeError) -> Failure {
-    Failure::files(error.to_string())
 }

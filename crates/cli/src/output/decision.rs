@@ -4,7 +4,8 @@ use super::resolution::{condition, id, money};
 use super::text::{shorten, shown};
 use super::{BAD, DIM, GOOD, STRONG, WARN, paint};
 use crate::explanation::Explanation;
-use aql::{Outcome, RANKING_ID, RANKING_VERSION};
+use crate::page;
+use aql::Intent;
 use json::{Node, Value};
 
 /// A value longer than this is cut.
@@ -33,14 +34,53 @@ impl Mark {
     }
 }
 
-/// The whole explanation.
+/// One decision: its record, and what else is known of it here.
+pub(crate) struct Decided<'a> {
+    pub(crate) intent: &'a Intent,
+    pub(crate) candidate_id: &'a str,
+    pub(crate) record: Node<'a>,
+    /// Behind the outcome: the place in the answer.
+    pub(crate) place: String,
+    /// What only whoever has the candidate can say.
+    pub(crate) at_hand: Option<&'a Explanation<'a>>,
+}
+
+/// The whole explanation of a candidate that is at hand.
 pub(crate) fn show(explanation: &Explanation<'_>) -> String {
-    let mut text = heading(explanation);
-    text.push_str(&section("constraints", &constraints(explanation)));
-    text.push_str(&section("cost", &cost(explanation)));
-    text.push_str(&section("quality floor", &quality(explanation)));
-    text.push_str(&section("projection", &projection(explanation)));
-    text.push_str(&section(&format!("score by {RANKING_ID} {RANKING_VERSION}"), &score(explanation)));
+    let place = match (explanation.rank, &explanation.ranking) {
+        (Some(rank), _) => format!(", rank {rank} of {}", explanation.answers),
+        (None, Some(_)) => ", left out: the answer has no room for it".to_owned(),
+        (None, None) => String::new(),
+    };
+    show_decided(&Decided {
+        intent: explanation.intent,
+        candidate_id: &explanation.candidate.id,
+        record: explanation.record.root(),
+        place,
+        at_hand: Some(explanation),
+    })
+}
+
+/// What a decision record tells.
+pub(crate) fn show_record(intent: &Intent, candidate_id: &str, record: Node<'_>) -> String {
+    let rank = record.get("ranking_function").and_then(|ranking| ranking.get("rank")?.as_u64());
+    let place = rank.map(|rank| format!(", rank {rank}")).unwrap_or_default();
+    show_decided(&Decided { intent, candidate_id, record, place, at_hand: None })
+}
+
+fn show_decided(decided: &Decided<'_>) -> String {
+    let mut text = heading(decided);
+    text.push_str(&section("constraints", &constraints(decided)));
+    if let Some(explanation) = decided.at_hand {
+        text.push_str(&section("cost", &cost(explanation)));
+        text.push_str(&section("quality floor", &quality(explanation)));
+        text.push_str(&section("projection", &projection(explanation)));
+    }
+    if let Some(ranking) = decided.record.get("ranking_function") {
+        let name = |name: &str| ranking.get(name).and_then(Node::as_str).map(shown).unwrap_or_default();
+        let title = format!("score by {} {}", name("function_id"), name("function_version"));
+        text.push_str(&section(&title, &score(ranking)));
+    }
     text
 }
 
@@ -52,34 +92,31 @@ fn section(title: &str, lines: &[String]) -> String {
     format!("\n{}\n{lines}", paint(STRONG, title))
 }
 
-fn heading(explanation: &Explanation<'_>) -> String {
-    let outcome = explanation.judgement.outcome;
-    let style = match outcome {
-        Outcome::Accept => GOOD,
-        Outcome::OverBudget | Outcome::BelowQualityFloor => WARN,
-        Outcome::Reject => BAD,
-    };
-    let place = match (explanation.rank, &explanation.ranking) {
-        (Some(rank), _) => format!(", rank {rank} of {}", explanation.answers),
-        (None, Some(_)) => ", left out: the answer has no room for it".to_owned(),
-        (None, None) => String::new(),
+fn heading(decided: &Decided<'_>) -> String {
+    let text = |name: &str| decided.record.get(name).and_then(Node::as_str).unwrap_or_default();
+    let style = match text("outcome") {
+        "accept" => GOOD,
+        "over_budget" | "below_quality_floor" => WARN,
+        _ => BAD,
     };
     format!(
-        "{}\n{}{place}\n{}\n",
-        paint(STRONG, id(explanation.candidate)),
-        paint(style, outcome.name()),
-        shown(&explanation.judgement.explanation),
+        "{}\n{}{}\n{}\n",
+        paint(STRONG, id(decided.candidate_id)),
+        paint(style, shown(text("outcome"))),
+        decided.place,
+        shown(text("explanation")),
     )
 }
 
-fn constraints(explanation: &Explanation<'_>) -> Vec<String> {
-    let evaluations = explanation.record.root().get("constraint_evaluations");
+fn constraints(decided: &Decided<'_>) -> Vec<String> {
+    let evaluations = decided.record.get("constraint_evaluations");
     let evaluations = evaluations.into_iter().flat_map(Node::elements);
-    let leaves = explanation.intent.constraints.leaves();
+    let leaves = decided.intent.constraints.leaves();
+    let failing = page::failing(decided.intent, Some(decided.record));
     let mut lines = Vec::new();
     for (number, (leaf, evaluation)) in leaves.iter().zip(evaluations).enumerate() {
         let passed = evaluation.get("passed").and_then(Node::as_bool).unwrap_or(false);
-        let mark = match (passed != leaf.negated, explanation.judgement.failing.contains(&number)) {
+        let mark = match (passed != leaf.negated, failing.contains(&number)) {
             (true, _) => Mark::Good,
             (false, true) => Mark::Bad,
             (false, false) => Mark::Idle,
@@ -139,15 +176,15 @@ fn projection(explanation: &Explanation<'_>) -> Vec<String> {
     explanation.includes().into_iter().map(line).collect()
 }
 
-fn score(explanation: &Explanation<'_>) -> Vec<String> {
-    let Some(ranking) = &explanation.ranking else { return Vec::new() };
-    let mut lines: Vec<String> = ranking
-        .contributions
-        .iter()
-        .map(|input| {
-            format!("{:<20} {:>8.4} × {:.2}  = {:.4}", input.name, input.value, input.weight, input.contribution)
-        })
-        .collect();
-    lines.push(format!("{:<20} {:>15}  = {}", "score", "", paint(STRONG, format!("{:.4}", ranking.score))));
+fn score(ranking: Node<'_>) -> Vec<String> {
+    let number = |node: Node<'_>, name: &str| node.get(name).and_then(Node::as_f64).unwrap_or_default();
+    let line = |input: Node<'_>| {
+        let name = input.get("name").and_then(Node::as_str).map(shown).unwrap_or_default();
+        let (value, weight) = (number(input, "value"), number(input, "weight"));
+        format!("{name:<20} {value:>8.4} × {weight:.2}  = {:.4}", number(input, "contribution"))
+    };
+    let mut lines: Vec<String> = ranking.get("inputs").into_iter().flat_map(Node::elements).map(line).collect();
+    let score = format!("{:.4}", number(ranking, "score"));
+    lines.push(format!("{:<20} {:>15}  = {}", "score", "", paint(STRONG, score)));
     lines
 }

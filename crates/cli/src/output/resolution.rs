@@ -3,11 +3,9 @@
 use super::table::{Align, Cell, Table};
 use super::text::{NO_BREAK, shorten, shown, wrap};
 use super::{BAD, DIM, GOOD, PLAIN, STRONG, WARN, count, paint};
-use aql::{
-    Allocation, Amount, Budget, Candidate, Contribution, Intent, Judgement, Leaf, Match, Outcome, Rejection, Resolution,
-};
+use crate::page::{Found, Miss, Page};
+use aql::{Allocation, Amount, Budget, Intent, Leaf, Outcome};
 use std::cmp::Reverse;
-use std::ops::ControlFlow;
 
 /// An identifier longer than this is cut; nobody copies it by hand.
 const ID_MAX: usize = 120;
@@ -24,26 +22,16 @@ pub(crate) struct Layout {
 }
 
 /// The whole answer.
-pub(crate) fn show(intent: &Intent, resolution: &Resolution<'_>, layout: &Layout) -> String {
-    let mut text = matches(intent, resolution, layout);
-    text.push_str(&rejections(intent, resolution, layout));
-    text.push_str(&shares(intent, resolution, layout));
+pub(crate) fn show(intent: &Intent, page: &Page, layout: &Layout) -> String {
+    let mut text = matches(intent, page, layout);
+    text.push_str(&rejections(intent, page, layout));
+    text.push_str(&shares(intent, page, layout));
     text
 }
 
-fn matches(intent: &Intent, resolution: &Resolution<'_>, layout: &Layout) -> String {
-    let (found, left_out) = (resolution.matches.len(), resolution.left_out);
-    let all = found + left_out + resolution.rejections.len();
-    let heading = match found {
-        0 => paint(WARN, format!("no answer among {}", count(all, "candidate"))),
-        found => format!("{} among {}", paint(STRONG, count(found, "answer")), count(all, "candidate")),
-    };
-    let note = match left_out {
-        0 => String::new(),
-        left_out => paint(DIM, format!(", {left_out} more left out by {}", what_limits(intent))),
-    };
-    let mut text = format!("{heading}{note}\n");
-    if found == 0 {
+fn matches(intent: &Intent, page: &Page, layout: &Layout) -> String {
+    let mut text = heading(intent, page);
+    if page.found.is_empty() {
         return text;
     }
     let mut headings = vec![("#", Align::Right), ("candidate", Align::Left), ("score", Align::Right)];
@@ -51,23 +39,38 @@ fn matches(intent: &Intent, resolution: &Resolution<'_>, layout: &Layout) -> Str
     headings.extend(intent.budget.as_ref().map(|_| ("cost", Align::Right)));
     headings.push(("why", Align::Left));
     let mut table = Table::new(1, &headings);
-    for found in &resolution.matches {
+    for found in &page.found {
         table.row(match_row(intent, found));
     }
     text.push_str(&table.draw(layout.width));
     text
 }
 
-fn match_row(intent: &Intent, found: &Match<'_>) -> Vec<Cell> {
-    let over = found.judgement.over_budget;
+fn heading(intent: &Intent, page: &Page) -> String {
+    let among = page.census.as_ref().map(|census| format!(" among {}", count(census.candidates, "candidate")));
+    let among = among.unwrap_or_default();
+    let answers = match page.found.len() {
+        0 => paint(WARN, format!("no answer{among}")),
+        found => format!("{}{among}", paint(STRONG, count(found, "answer"))),
+    };
+    let note = match page.census.as_ref().map_or(0, |census| census.left_out) {
+        0 if page.more => paint(DIM, ", and there are more"),
+        0 => String::new(),
+        left_out => paint(DIM, format!(", {left_out} more left out by {}", what_limits(intent))),
+    };
+    format!("{answers}{note}\n")
+}
+
+fn match_row(intent: &Intent, found: &Found) -> Vec<Cell> {
+    let over = found.over_budget;
     let mut row = vec![
         Cell::from(found.rank.to_string()),
-        Cell::new(id(found.candidate), if over { WARN } else { GOOD }),
-        Cell::from(format!("{:.4}", found.ranking.score)),
+        Cell::new(id(&found.id), if over { WARN } else { GOOD }),
+        Cell::from(format!("{:.4}", found.score)),
     ];
-    let mut why = strongest(&found.ranking.contributions);
+    let mut why = strongest(&found.inputs);
     if let Some(budget) = &intent.budget {
-        let cost = found.judgement.cost.map_or("none".to_owned(), |cost| money(cost, budget));
+        let cost = found.cost.map_or("none".to_owned(), |cost| money(cost, budget));
         row.push(Cell::new(cost, if over { WARN } else { PLAIN }));
         if over {
             why = format!("over the budget of {}; {why}", money(budget.ceiling.amount, budget));
@@ -78,14 +81,14 @@ fn match_row(intent: &Intent, found: &Match<'_>) -> Vec<Cell> {
 }
 
 /// What brought the score, strongest first.
-fn strongest(contributions: &[Contribution]) -> String {
-    let mut inputs: Vec<_> = contributions.iter().filter(|input| input.contribution > 0.0).collect();
-    inputs.sort_by(|left, right| right.contribution.total_cmp(&left.contribution));
-    let name = |name: &'static str| name.trim_end_matches("_score").trim_start_matches("provider_");
+fn strongest(inputs: &[(String, f64, f64)]) -> String {
+    let mut inputs: Vec<_> = inputs.iter().filter(|(_, _, contribution)| *contribution > 0.0).collect();
+    inputs.sort_by(|left, right| right.2.total_cmp(&left.2));
+    let name = |name: &str| shown(name.trim_end_matches("_score").trim_start_matches("provider_"));
     let words: Vec<String> = inputs
         .iter()
         .take(3)
-        .map(|input| format!("{}{NO_BREAK}+{:.2}", name(input.name), input.contribution))
+        .map(|(input, _, contribution)| format!("{}{NO_BREAK}+{contribution:.2}", name(input)))
         .collect();
     if words.is_empty() { "nothing is known of its quality".to_owned() } else { words.join(", ") }
 }
@@ -97,19 +100,18 @@ fn what_limits(intent: &Intent) -> &'static str {
     }
 }
 
-fn rejections(intent: &Intent, resolution: &Resolution<'_>, layout: &Layout) -> String {
-    let all = resolution.rejections.len();
+fn rejections(intent: &Intent, page: &Page, layout: &Layout) -> String {
+    let all = page.misses.len();
     if all == 0 {
         return String::new();
     }
-    let mut text = paragraph(&format!("{all} rejected: {}", kinds(&resolution.rejections)), layout);
+    // A node names some of those it looked at; only who looked at all can say how many there were.
+    let rejected = if page.census.is_some() { "rejected" } else { "of the rejected are named" };
+    let mut text = paragraph(&format!("{all} {rejected}: {}", kinds(&page.misses)), layout);
     // Whoever asked wants to know what almost fitted, not which record stands first in the file.
-    let mut nearest: Vec<&Rejection<'_>> = resolution.rejections.iter().collect();
+    let mut nearest: Vec<&Miss> = page.misses.iter().collect();
     // People name the topic first, so a late failure is a nearer miss than an early one.
-    nearest.sort_by_key(|rejection| {
-        let failing = &rejection.judgement.failing;
-        (failing.len(), Reverse(failing.first().copied()))
-    });
+    nearest.sort_by_key(|miss| (miss.failing.len(), Reverse(miss.failing.first().copied())));
     nearest.truncate(layout.rejected_max);
     if nearest.is_empty() {
         return text;
@@ -123,28 +125,23 @@ fn rejections(intent: &Intent, resolution: &Resolution<'_>, layout: &Layout) -> 
         text.push_str(&format!("{}\n", paint(DIM, misses + layout.hint)));
     }
     let mut table = Table::new(0, &[("candidate", Align::Left), ("outcome", Align::Left), ("why", Align::Left)]);
-    for rejection in &nearest {
-        let outcome = rejection.judgement.outcome;
-        let style = if outcome == Outcome::Reject { BAD } else { WARN };
-        table.row(vec![
-            id(rejection.candidate).into(),
-            Cell::new(outcome.name(), style),
-            reason(intent, rejection.candidate, &rejection.judgement).into(),
-        ]);
+    for miss in &nearest {
+        let style = if miss.outcome == Outcome::Reject.name() { BAD } else { WARN };
+        table.row(vec![id(&miss.id).into(), Cell::new(shown(&miss.outcome), style), reason(intent, miss).into()]);
     }
     text + &table.draw(layout.width)
 }
 
 /// How many fell to what.
-fn kinds(rejections: &[Rejection<'_>]) -> String {
-    let kind = |judgement: &Judgement| match judgement.outcome {
-        Outcome::BelowQualityFloor => "by the quality floor",
-        Outcome::OverBudget => "over budget",
-        Outcome::Accept | Outcome::Reject if !judgement.failing.is_empty() => "by constraints",
-        Outcome::Accept | Outcome::Reject if judgement.explanation.starts_with("cost_undefined") => "without a price",
-        Outcome::Accept | Outcome::Reject => "by the projection",
+fn kinds(misses: &[Miss]) -> String {
+    let kind = |miss: &Miss| match miss.outcome.as_str() {
+        "below_quality_floor" => "by the quality floor",
+        "over_budget" => "over budget",
+        _ if !miss.failing.is_empty() => "by constraints",
+        _ if miss.explanation.starts_with("cost_undefined") => "without a price",
+        _ => "by the projection",
     };
-    let number = |name: &str| rejections.iter().filter(|rejection| kind(&rejection.judgement) == name).count();
+    let number = |name: &str| misses.iter().filter(|miss| kind(miss) == name).count();
     let kinds = ["by constraints", "by the quality floor", "without a price", "by the projection", "over budget"];
     let counted: Vec<_> = kinds.iter().map(|name| (number(name), name)).filter(|(number, _)| *number > 0).collect();
     match counted.as_slice() {
@@ -153,13 +150,12 @@ fn kinds(rejections: &[Rejection<'_>]) -> String {
     }
 }
 
-fn reason(intent: &Intent, candidate: &Candidate, judgement: &Judgement) -> String {
-    let mut failing = judgement.failing.iter().filter_map(|number| intent.constraints.leaves().get(*number));
+fn reason(intent: &Intent, miss: &Miss) -> String {
+    let mut failing = miss.failing.iter().filter_map(|number| intent.constraints.leaves().get(*number));
     match failing.next() {
-        None => shown(&judgement.explanation),
+        None => shown(&miss.explanation),
         Some(leaf) => {
-            let nothing = leaf.path.reach(candidate.record(), &mut 0, |_| ControlFlow::Break(())).is_continue();
-            let nothing = if nothing { " (nothing there)" } else { "" };
+            let nothing = if miss.nothing_there { " (nothing there)" } else { "" };
             let more = match failing.count() {
                 0 => String::new(),
                 more => format!(", and {more} more"),
@@ -176,13 +172,18 @@ pub(crate) fn condition(leaf: &Leaf) -> String {
 }
 
 fn operand(leaf: &Leaf) -> String {
-    let text = String::from_utf8_lossy(&json::canonical_value(&leaf.value)).into_owned();
+    value(&leaf.value)
+}
+
+/// A value of somebody's, short and harmless.
+pub(crate) fn value(value: &json::Value) -> String {
+    let text = String::from_utf8_lossy(&json::canonical_value(value)).into_owned();
     shorten(&shown(&text), OPERAND_MAX)
 }
 
-fn shares(intent: &Intent, resolution: &Resolution<'_>, layout: &Layout) -> String {
+fn shares(intent: &Intent, page: &Page, layout: &Layout) -> String {
     let Some(budget) = &intent.budget else { return String::new() };
-    let shares = resolution.shares(intent);
+    let shares = page.shares(intent);
     if shares.is_empty() {
         return String::new();
     }
@@ -193,7 +194,7 @@ fn shares(intent: &Intent, resolution: &Resolution<'_>, layout: &Layout) -> Stri
     };
     let places: Vec<String> = (1..)
         .zip(&shares)
-        .map(|(rank, share)| format!("{}{NO_BREAK}to{NO_BREAK}#{rank}", share.amount.with_scale(budget.scale())))
+        .map(|(rank, share)| format!("{}{NO_BREAK}to{NO_BREAK}#{rank}", share.with_scale(budget.scale())))
         .collect();
     let ceiling = money(budget.ceiling.amount, budget);
     paragraph(&format!("budget of {ceiling} as {policy}: {}", places.join(", ")), layout)
@@ -206,8 +207,8 @@ fn paragraph(words: &str, layout: &Layout) -> String {
 }
 
 /// A candidate's name, made harmless.
-pub(crate) fn id(candidate: &Candidate) -> String {
-    shorten(&shown(&candidate.id), ID_MAX)
+pub(crate) fn id(candidate: &str) -> String {
+    shorten(&shown(candidate), ID_MAX)
 }
 
 /// An amount with cents, or with as many digits as it has.

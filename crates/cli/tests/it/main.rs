@@ -7,10 +7,16 @@ mod auditing;
 #[cfg(test)]
 mod examining;
 #[cfg(test)]
+mod keeping;
+#[cfg(test)]
 mod linting;
+#[cfg(test)]
+mod node;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]
 mod run;
+#[cfg(test)]
+mod serving;
 #[cfg(test)]
 mod signing;

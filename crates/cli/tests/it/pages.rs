@@ -6,7 +6,8 @@ use crate::run::{Home, intent, market};
 pub(crate) fn steady(page: &str) -> String {
     let is_part = |character: char| character.is_ascii_alphanumeric() || ":-_.#+".contains(character);
     let mut steady = String::new();
-    let mut rest = page;
+    let page = &without_times(page);
+    let mut rest = page.as_str();
     while let Some(start) = rest.find(is_part) {
         let (before, from) = rest.split_at(start);
         let (word, after) = from.split_at(from.find(|character| !is_part(character)).unwrap_or(from.len()));
@@ -14,6 +15,7 @@ pub(crate) fn steady(page: &str) -> String {
         steady.push_str(match word {
             word if word.starts_with("did:key:z6Mk") => "did:key:[key]",
             word if word.starts_with("sha256:") => "sha256:[digest]",
+            word if word.starts_with("127.0.0.1:") => "127.0.0.1:[port]",
             word if word.len() == 36 && word.matches('-').count() == 4 => "[uuid]",
             word => word,
         });
@@ -22,13 +24,43 @@ pub(crate) fn steady(page: &str) -> String {
     steady + rest
 }
 
+/// Replaces the number before `ms`.
+fn without_times(page: &str) -> String {
+    let mut parts = page.split(" ms").peekable();
+    let mut steady = String::new();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return steady + part;
+        }
+        steady.push_str(part.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.'));
+        steady.push_str("[time] ms");
+    }
+    steady
+}
+
 #[test]
 fn the_demo() {
     let home = Home::new("demo");
-    let ran = home.run(&["demo"]).exits(0);
+    let ran = home.run_with(&[("TMPDIR", &home.path(""))], "", &["demo", "--once"]).exits(0);
     assert!(ran.err.is_empty(), "{}", ran.err);
     insta::assert_snapshot!(steady(&ran.out));
-    assert_eq!(std::fs::read_dir(home.path("")).unwrap().count(), 0, "the demo stores nothing");
+    assert_eq!(std::fs::read_dir(home.path("")).unwrap().count(), 0, "the demo leaves nothing behind");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_demo_stays_until_it_is_told_to_end() {
+    use std::io::{BufRead, BufReader};
+    let home = Home::new("demo-stays");
+    let mut child = home.command(&[("TMPDIR", &home.path(""))], &["demo"]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let url = lines.next().unwrap().rsplit(' ').next().unwrap().to_owned();
+    assert!(lines.any(|line| line.contains("Ctrl-C ends it")));
+    home.run(&["ask", &intent("battery-reading-list"), "--to", &url]).exits(0).says("4 answers");
+    let told = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(std::fs::read_dir(home.path("")).unwrap().count(), 0, "the demo leaves nothing behind");
 }
 
 #[test]
@@ -75,11 +107,14 @@ fn the_help_page_documents_the_exit_codes() {
 #[test]
 fn every_command_has_an_example() {
     let home = Home::new("help-pages");
-    for command in ["demo", "resolve", "explain", "lint", "sign", "verify", "completions"] {
+    let commands =
+        ["demo", "ask", "explain", "publish", "withdraw", "doctor", "resolve", "lint", "sign", "verify", "completions"];
+    for command in commands {
         home.run(&[command, "--help"]).exits(0).says("Example:\n  rialto ").says(command);
     }
-    for command in ["new", "show"] {
-        home.run(&["keys", command, "--help"]).exits(0).says(&format!("Example:\n  rialto keys {command}"));
+    let sub = [("keys", "new"), ("keys", "show"), ("store", "check"), ("store", "rebuild"), ("store", "backup")];
+    for (command, part) in sub.into_iter().chain([("store", "restore")]) {
+        home.run(&[command, part, "--help"]).exits(0).says(&format!("Example:\n  rialto {command} {part}"));
     }
 }
 

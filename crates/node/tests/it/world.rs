@@ -142,8 +142,7 @@ impl World {
     /// Starts it again without the index.
     pub(crate) fn forget_index(&mut self) {
         drop(self.leave());
-        Node::discard_index(&self.config.data).unwrap();
-        self.enter();
+        self.node = Some(Arc::new(Node::rebuild(&self.config, &mut |_, _| {}).unwrap()));
     }
 
     pub(crate) fn answer(&self, message: &[u8], cursor: Option<&str>) -> Result<Vec<u8>, Error> {

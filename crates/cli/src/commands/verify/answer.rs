@@ -5,17 +5,14 @@
 use super::{Proof, Verify};
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Text};
-use crate::output::text::{json_line, shown, wrap};
-use crate::output::{self, BAD, DIM, GOOD, STRONG, count, paint};
+use crate::output::text::{json_line, shown};
+use crate::output::{self, BAD, DIM, GOOD, count, paint, violations};
 use crate::performance::{self, Observed};
 use crate::{clock, draft};
-use aql::{Audit, Checked, Intent, Limits, Violation};
+use aql::{Audit, Checked, Intent, Limits};
 use json::{Document, Node, json};
 use std::path::{Path, PathBuf};
 use trust::Signed;
-
-/// Violations that people are shown; programs get them all.
-const SHOWN_MAX: usize = 40;
 
 /// An answer with its question, both proved, and what came of it.
 struct Held {
@@ -90,17 +87,7 @@ impl Held {
         row("looked at", &looked_at(&self.audit.checked));
         row("leaves", &leaves(&self.audit.checked));
         row("scores", &format!("{} computed again", self.audit.checked.scores));
-        for violation in self.audit.violations.iter().take(SHOWN_MAX) {
-            text.push_str(&told(violation, answer));
-        }
-        let all = self.audit.violations.len() + self.audit.untold;
-        if all > SHOWN_MAX {
-            text.push_str(&format!("\n{} more; --json lists them\n", all - SHOWN_MAX));
-        }
-        if all > 0 {
-            text.push_str(&format!("\n{}\n", paint(BAD, count(all, "violation"))));
-        }
-        text
+        text + &violations::show(&self.audit, answer)
     }
 
     fn as_json(&self) -> String {
@@ -126,21 +113,4 @@ fn leaves(checked: &Checked) -> String {
         "{} computed again from the payloads, {} open, {} of rejected candidates",
         checked.leaves_settled, checked.leaves_open, checked.leaves_rejected
     )
-}
-
-fn told(violation: &Violation, answer: &Text) -> String {
-    let position = answer.locate(&violation.at).map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
-    let at = if violation.at.as_str().is_empty() { "the root" } else { violation.at.as_str() };
-    let place = format!("at {at}, {}", violation.rule.section());
-    let mut text = format!(
-        "\n{} {} {}\n  {}\n",
-        paint(BAD, "violation:"),
-        paint(STRONG, violation.rule.name()),
-        shown(&format!("{}{position}", answer.name)),
-        paint(DIM, shown(&place))
-    );
-    for line in wrap(&shown(&violation.detail), output::width().saturating_sub(2)) {
-        text.push_str(&format!("  {line}\n"));
-    }
-    text
 }

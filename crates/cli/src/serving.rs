@@ -1,0 +1,95 @@
+//! A node that serves beside whatever else this process does.
+
+use crate::failure::Failure;
+use node::Node;
+use server::{Listening, Tls};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// A node that answers over HTTP.
+pub(crate) struct Serving {
+    runtime: Runtime,
+    node: Arc<Node>,
+    url: String,
+    listener: JoinHandle<()>,
+    /// Whoever waits for it ends when it is gone.
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl Serving {
+    /// Starts to serve; Ctrl-C and the system's wish to end are heard from here on.
+    pub(crate) fn start(
+        node: Node,
+        listen: SocketAddr,
+        public_url: Option<&str>,
+        tls: Option<Tls>,
+    ) -> Result<Self, Failure> {
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        let threads = node::turns(processors) + 2;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::files(format!("no threads to serve with: {error}")))?;
+        let node = Arc::new(node);
+        let (stop, stopped) = oneshot::channel();
+        let listening = runtime.block_on(Listening::on(listen, tls)).map_err(|error| cannot_serve(&error))?;
+        let url = listening.url();
+        let router = server::router(Arc::clone(&node), public_url, listening.is_tls());
+        let signal = runtime.block_on(async { stop_signal() })?;
+        let listener = runtime.spawn(server::serve(listening, router, async move {
+            tokio::select! {
+                () = signal => {}
+                _ = stopped => {}
+            }
+        }));
+        Ok(Self { runtime, node, url, listener, stop: Some(stop) })
+    }
+
+    /// Where it can be asked.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Who answers.
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Serves until somebody presses Ctrl-C or the system asks the process to end.
+    pub(crate) fn until_told(self) -> Result<(), Failure> {
+        let Self { runtime, node, listener, stop, .. } = self;
+        let ended = runtime.block_on(listener);
+        drop((stop, runtime));
+        ended.map_err(|error| Failure::files(format!("the node stopped serving: {error}")))?;
+        match Arc::into_inner(node) {
+            Some(node) => node.close().map_err(|error| Failure::files(error.to_string())),
+            // A request that was cut off still holds it; the log has everything, the next start reads it.
+            None => Ok(()),
+        }
+    }
+
+    /// Ends now.
+    pub(crate) fn end(mut self) -> Result<(), Failure> {
+        self.stop.take();
+        self.until_told()
+    }
+}
+
+/// Ends when the process is asked to end.
+fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind| signal(kind).map_err(|error| Failure::files(format!("no signals can be heard: {error}")));
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// Why nobody can be served.
+pub(crate) fn cannot_serve(error: &server::ServeError) -> Failure {
+    Failure::files(error.to_string())
+}

@@ -1,0 +1,98 @@
+//! `store` and `doctor`: the data folder of a node, looked at from outside.
+
+use crate::node::{Node, stock};
+use crate::run::{Home, intent};
+use json::json;
+use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+
+#[test]
+fn a_store_is_checked_rebuilt_copied_and_put_back() {
+    let home = Home::new("store");
+    let (data, copy, new) = (home.path("data"), home.path("copy"), home.path("new"));
+    home.run(&["store", "check", "--data", &data]).exits(3).complains("there is no store");
+    stock(&home);
+    let checked = home.run(&["store", "check", "--data", &data, "--json"]).exits(0).json();
+    assert_eq!((&checked["changes"], &checked["active"], &checked["flaws"]), (&json!(460), &json!(460), &json!([])));
+    assert_eq!(checked["index_behind"], 0);
+    let rebuilt = home.run(&["store", "rebuild", "--data", &data]).exits(0);
+    rebuilt.says("rebuilt the index from 460 changes").says("112 manifests, 72 offers, 57 knowledge");
+    home.run(&["store", "check", "--data", &data]).exits(0).says("sound: 460 changes").says("level with the log");
+
+    home.run(&["store", "backup", &copy, "--data", &data]).exits(0).says("backed up 460 changes");
+    home.run(&["store", "backup", &copy, "--data", &data]).exits(3).complains("is not empty");
+    home.run(&["store", "restore", &copy, "--data", &data]).exits(3).complains("is not empty");
+    home.run(&["store", "restore", &home.path("nowhere"), "--data", &new]).exits(3).complains("there is no store");
+    home.run(&["store", "restore", &copy, "--data", &new]).exits(0).says("restored 460 changes");
+    let mode = fs::metadata(home.path("new/node.key")).unwrap().permissions().mode();
+    assert_eq!((home.read("new/node.key"), mode & 0o777), (home.read("data/node.key"), 0o600));
+    home.run(&["store", "check", "--data", &new]).exits(0).says("read 460 changes from the log");
+}
+
+#[test]
+fn a_restored_node_answers_as_the_same() {
+    let home = Home::new("store-same");
+    stock(&home);
+    home.run(&["store", "backup", &home.path("copy"), "--data", &home.path("data")]).exits(0);
+    let before = Node::start(&home).did.clone();
+    fs::remove_dir_all(home.path("data")).unwrap();
+    home.run(&["store", "restore", &home.path("copy"), "--data", &home.path("data")]).exits(0);
+    let node = Node::start(&home);
+    assert_eq!(node.did, before);
+    home.run(&["ask", &intent("battery-reading-list"), "--to", &node.url]).exits(0).says("4 answers\n");
+}
+
+#[test]
+fn a_folder_in_use_is_left_alone() {
+    let home = Home::new("store-busy");
+    let data = home.path("data");
+    let node = Node::start(&home);
+    for command in [&["check"][..], &["rebuild"], &["backup", &home.path("copy")]] {
+        let arguments = [&["store"], command, &["--data", &data]].concat();
+        home.run(&arguments).exits(3).complains("is open already");
+    }
+    home.run(&["import", "examples/market/offers.ndjson", "--data", &data]).exits(3).complains("is open already");
+    let listen = node.url.trim_start_matches("http://");
+    home.run(&["doctor", "--data", &data, "--listen", listen])
+        .exits(0)
+        .says("a node has it open")
+        .says(&format!("a node answers at {listen}:"))
+        .says(&node.did);
+}
+
+#[test]
+fn a_damaged_store_is_named_and_not_used() {
+    let home = Home::new("store-damaged");
+    stock(&home);
+    let path = home.path("data/store/rialto.db");
+    let bytes = fs::read(&path).unwrap();
+    let word = b"Family-run inns.";
+    let place = bytes.windows(word.len()).position(|window| window == word).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().write_all_at(b"Family-run inks.", place as u64).unwrap();
+    let ran = home.run(&["store", "check", "--data", &home.path("data")]);
+    assert!(ran.code == 1 || ran.code == 3, "{}{}", ran.out, ran.err);
+    assert!((ran.out + &ran.err).contains("did:web:lamplight-inns.example"), "the record is named");
+}
+
+#[test]
+fn the_doctor_says_what_to_do() {
+    let home = Home::new("doctor");
+    let data = home.path("data");
+    let listen = ["--listen", "127.0.0.1:0"];
+    let doctor = || home.run(&[&["doctor", "--data", &data], &listen[..]].concat());
+    doctor().exits(0).says("the first start makes it").says("`rialto keys new` makes one").says("a node can run here");
+    stock(&home);
+    home.run(&["keys", "new"]).exits(0);
+    doctor().exits(0).says("460 changes in the log").says("level with the log");
+    let key = home.path("data/node.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    doctor().exits(1).says("others can read the key file").says("chmod 600").says("1 thing to mend first");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    std::thread::spawn(move || taken.incoming().for_each(drop));
+    let told = home.run(&["doctor", "--data", &data, "--listen", &listen, "--json"]).exits(1).json();
+    assert_eq!(told["ready"], false);
+    let port = told["findings"].as_array().unwrap().iter().find(|finding| finding["what"] == "port").unwrap().clone();
+    assert_eq!(port["state"], "bad");
+}

@@ -1,0 +1,83 @@
+//! The data folder as a whole: looked at, copied, put back.
+//!
+//! A copy holds the truth, the node's key and the operator's list of incidents. The index is made again from the log;
+//! answers that were kept for repeated questions are not copied, so a restored node may answer one of them anew.
+//!
+//! INVARIANT: nothing here works on a folder that a node has open.
+
+use crate::duties::INCIDENTS_FILE;
+use crate::identity::{KEY_FILE, key_of};
+use crate::refusal::Error;
+use std::fs;
+use std::path::Path;
+use store::{Soundness, Store};
+
+/// The folder of the truth inside the data folder.
+pub(crate) const STORE: &str = "store";
+
+/// What a copy holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Changes in the log.
+    pub changes: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+/// Reads everything that a data folder holds and compares it with the log.
+pub fn check(data: &Path) -> Result<Soundness, Error> {
+    Ok(opened(data)?.check()?)
+}
+
+/// Copies a data folder into an empty or new one; every copied change is read again.
+pub fn backup(data: &Path, to: &Path) -> Result<Copied, Error> {
+    copy(data, to)
+}
+
+/// Puts a copy back into an empty or new data folder, and checks all of it.
+pub fn restore(from: &Path, data: &Path) -> Result<Copied, Error> {
+    let copied = copy(from, data)?;
+    match check(data)?.flaws.first() {
+        None => Ok(copied),
+        Some(flaw) => Err(Error::fault(format!("what was restored is not sound: {flaw}"))),
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<Copied, Error> {
+    let store = opened(from)?;
+    empty(to)?;
+    let failed = |error: std::io::Error| Error::fault(format!("{}: {error}", to.display()));
+    store.backup(&to.join(STORE)).map_err(Error::fault)?;
+    if from.join(KEY_FILE).exists() {
+        // Read first, so that no key is copied that the node would not take.
+        key_of(from)?;
+    }
+    for file in [KEY_FILE, INCIDENTS_FILE].into_iter().filter(|file| from.join(file).exists()) {
+        // The copy takes the permissions along: whoever could not read the one cannot read the other.
+        fs::copy(from.join(file), to.join(file)).map_err(failed)?;
+    }
+    Ok(Copied { changes: store.sequence(), bytes: size(&to.join(STORE)).map_err(failed)? })
+}
+
+/// Opens a store that is there; opening would make one.
+fn opened(data: &Path) -> Result<Store, Error> {
+    let folder = data.join(STORE);
+    if !folder.is_dir() {
+        return Err(Error::fault(format!("there is no store in {}", data.display())));
+    }
+    Store::open(&folder).map_err(Error::fault)
+}
+
+/// Makes a folder, or takes one in which there is nothing.
+fn empty(folder: &Path) -> Result<(), Error> {
+    let failed = |error: std::io::Error| Error::fault(format!("{}: {error}", folder.display()));
+    fs::create_dir_all(folder).map_err(failed)?;
+    match fs::read_dir(folder).map_err(failed)?.next() {
+        None => Ok(()),
+        Some(_) => Err(Error::fault(format!("{} is not empty; name a new folder", folder.display()))),
+    }
+}
+
+fn size(folder: &Path) -> std::io::Result<u64> {
+    fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
+}
