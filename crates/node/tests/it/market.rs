@@ -90,9 +90,7 @@ impl Market {
     fn candidate(&self, id: String, subject: Option<String>, record: &Value) -> Candidate {
         let about = |subject: &String| self.evidence.iter().any(|(about, _)| about == subject);
         let subject = [Some(id.clone()), subject].into_iter().flatten().find(about);
-        let mut signals = subject.map(|subject| self.signals(&subject)).unwrap_or_default();
-        let cooling_off = record["irreversibility_cooling_off_seconds"].as_f64();
-        signals.cooling_off_minutes = cooling_off.map(|seconds| seconds / 60.0);
+        let signals = subject.map(|subject| self.signals(&subject)).unwrap_or_default();
         Candidate::new(id, Document::of(record).unwrap(), None, signals)
     }
 
