@@ -158,6 +158,13 @@ impl Index {
         alive
     }
 
+    /// How many living units a collection has.
+    pub fn count(&self, label: Label) -> u64 {
+        let held = self.segments.iter().map(|held| held.living(label));
+        let held = held.chain(self.frozen.iter().map(|held| held.living(label))).chain([self.fresh.living(label)]);
+        held.flatten().map(RoaringBitmap::len).sum()
+    }
+
     /// Living units that certainly and possibly satisfy a constraint tree.
     pub fn enumerate(&self, constraints: &Constraints, label: Label) -> Result<Bounds, IndexError> {
         self.ask(constraints, constraints.tree(), label)

@@ -174,7 +174,7 @@ impl Node {
             ("evidence", Evidence),
             ("actions", Actions),
         ];
-        Ok(named.into_iter().map(|(name, collection)| (name, index.alive(collection.label()).len())).collect())
+        Ok(named.into_iter().map(|(name, collection)| (name, index.count(collection.label()))).collect())
     }
 
     /// Runs a job that computes, when it is its turn.

@@ -87,9 +87,17 @@ pub(crate) struct Market<'a> {
 impl Market<'_> {
     /// Everything that may be in the answer.
     pub(crate) fn queue(&self, intent: &Intent, over_budget: OverBudget) -> Result<Queue, Error> {
-        let members = self.members()?;
-        let small = members.len() <= SMALL;
-        let possible = if small { members } else { members & self.enumerate(&intent.constraints)?.possible };
+        // Most questions ask the whole collection: then there is no set of members to be made.
+        let (small, possible) = match self.also {
+            None if self.index.count(self.collection.label()) > SMALL => {
+                (false, self.enumerate(&intent.constraints)?.possible)
+            }
+            _ => {
+                let members = self.members()?;
+                let small = members.len() <= SMALL;
+                (small, if small { members } else { members & self.enumerate(&intent.constraints)?.possible })
+            }
+        };
         let mut queue = Queue { small, ..Queue::default() };
         queue.entries.reserve(usize::try_from(possible.len()).unwrap_or_default());
         let mut refused = Vec::new();
@@ -196,6 +204,9 @@ impl Market<'_> {
 
     /// Keeps the facts of candidates that went since the last look: the index forgets them, the answer must not.
     pub(crate) fn recall(&self, store: &Store, queue: &mut Queue) -> Result<(), Error> {
+        if self.index.applied() == self.moment.sequence {
+            return Ok(());
+        }
         let gone = &queue.units - self.alive();
         if gone.is_empty() {
             return Ok(());
