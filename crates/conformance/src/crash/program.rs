@@ -124,7 +124,7 @@ pub fn start() -> Instant {
 }
 
 /// The seconds since 1970.
-#[expect(clippy::disallowed_methods, reason = "publications are signed for now")]
+#[expect(clippy::disallowed_methods, reason = "a publication names the moment it is issued at")]
 pub fn clock() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
