@@ -109,7 +109,7 @@ impl Toll {
     }
 }
 
-/// Torments a node; `progress` hears of every cycle.
+/// Torments a node until it has broken a promise or every cycle is over; `progress` hears of every cycle.
 pub fn torment(program: &Program, torment: &Torment, progress: &mut dyn FnMut(&Toll)) -> Result<Toll> {
     let begun = start();
     let mut toll = Toll::default();
@@ -130,6 +130,10 @@ pub fn torment(program: &Program, torment: &Torment, progress: &mut dyn FnMut(&T
         check::check(&node, &mut ledgers, &kept, highest, cycle + 1 == torment.cycles, &mut chance, &mut toll)?;
         toll.seconds = begun.elapsed().as_secs_f64();
         progress(&toll);
+        // What comes after a broken promise would be judged by books that no longer hold.
+        if !toll.is_clean() {
+            break;
+        }
     }
     node.stop()?;
     sound(program.data(), &mut toll)?;
