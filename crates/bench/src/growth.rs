@@ -48,7 +48,7 @@ fn write(reports: &[Report], out: &mut String) -> std::fmt::Result {
         Some(bytes((import.table_bytes + import.index_bytes) as f64))
     })?;
     line("import, records a second", &|report| {
-        Some(grouped(report.manifests as f64 / report.node.as_ref()?.import_seconds))
+        Some(grouped(report.manifests as f64 / report.node.as_ref()?.import_seconds?))
     })?;
     line("ready after start", &|report| Some(format!("{:.2} s", report.node.as_ref()?.ready_seconds)))?;
     writeln!(

@@ -56,6 +56,9 @@ struct Arguments {
     /// Where the run may write; by default the system's folder for temporary files.
     #[arg(long)]
     folder: Option<PathBuf>,
+    /// Where the imported data stay for the next run with the same corpus, which then does without the import.
+    #[arg(long, conflicts_with = "growth")]
+    data: Option<PathBuf>,
     /// Prints one JSON document instead of the table.
     #[arg(long)]
     json: bool,
@@ -120,6 +123,7 @@ impl Arguments {
             serve_arguments: self.serve_arguments.clone(),
             with_postgres,
             folder: folder.to_owned(),
+            data: self.data.clone(),
         })
     }
 }

@@ -52,6 +52,8 @@ pub struct Plan {
     pub with_postgres: bool,
     /// Where the run may write.
     pub folder: PathBuf,
+    /// Where the imported data stay for the next run; when they are there, nothing is imported.
+    pub data: Option<PathBuf>,
 }
 
 /// The questions of one kind.
@@ -86,11 +88,13 @@ pub fn run(plan: &Plan) -> Result<Report> {
         let program = Program {
             binary: binary.clone(),
             serve_arguments: plan.serve_arguments.clone(),
-            data: plan.folder.join("data"),
+            data: plan.data.clone().unwrap_or_else(|| plan.folder.join("data")),
             log: plan.folder.join("rialto.log"),
         };
         node_found = measure_node(plan, &program, &corpus, &records, &series, &mut asker, &mut report)?;
-        std::fs::remove_dir_all(&program.data)?;
+        if plan.data.is_none() {
+            std::fs::remove_dir_all(&program.data)?;
+        }
     }
     std::fs::remove_file(&records)?;
     if plan.with_postgres {
@@ -111,8 +115,11 @@ fn measure_node(
     asker: &mut Asker<'_>,
     report: &mut Report,
 ) -> Result<Vec<Found>> {
-    say("rialto import");
-    let import_seconds = program.import(records)?;
+    let mut import_seconds = None;
+    if !program.data.exists() {
+        say("rialto import");
+        import_seconds = Some(program.import(records)?);
+    }
     say("rialto serve, twice");
     let (node, first_ready_seconds) = program.serve()?;
     node.stop()?;

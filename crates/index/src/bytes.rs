@@ -8,7 +8,7 @@ use std::path::Path;
 /// The first bytes of every file, before its format.
 const MAGIC: [u8; 8] = *b"RIALTO-I";
 /// The format that this program writes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const FRAME: usize = MAGIC.len() + 4;
 const CHECKSUM: usize = 4;
 
@@ -36,7 +36,7 @@ pub(crate) fn framed<'a>(bytes: &'a [u8], file: &Path) -> Result<(&'a [u8], u32)
     // Only now: a damaged version is damage.
     match version {
         VERSION => Ok((body, checksum)),
-        version => Err(IndexError::Newer { file: file.to_string_lossy().into(), version }),
+        version => Err(IndexError::OtherFormat { file: file.to_string_lossy().into(), version }),
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_shows_damage_and_later_formats() {
+    fn a_frame_shows_damage_and_other_formats() {
         let file = Path::new("file");
         let mut out = begin();
         out.extend_from_slice(b"body");
@@ -154,9 +154,13 @@ mod tests {
             assert!(matches!(framed(&flipped, file), Err(IndexError::Damaged(_))));
             assert!(matches!(framed(&out[..position], file), Err(IndexError::Damaged(_))));
         }
-        let mut later = MAGIC.to_vec();
-        later.put_u32(VERSION + 1);
-        end(&mut later);
-        assert!(matches!(framed(&later, file), Err(IndexError::Newer { version: 2, .. })));
+        for other in [VERSION - 1, VERSION + 1] {
+            let mut file_of_it = MAGIC.to_vec();
+            file_of_it.put_u32(other);
+            end(&mut file_of_it);
+            assert!(
+                matches!(framed(&file_of_it, file), Err(IndexError::OtherFormat { version, .. }) if version == other)
+            );
+        }
     }
 }

@@ -8,9 +8,9 @@ pub enum IndexError {
     /// A file is not what was written; discard the index and build it anew.
     #[error("`{0}` is damaged")]
     Damaged(Box<str>),
-    /// A file was written by a later version; discard the index and build it anew.
-    #[error("`{file}` has format {version}, which is newer than this program")]
-    Newer {
+    /// A file was written by another version; discard the index and build it anew.
+    #[error("`{file}` has format {version}, which this program does not write")]
+    OtherFormat {
         /// The file.
         file: Box<str>,
         /// Its format.

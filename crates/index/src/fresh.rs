@@ -3,13 +3,12 @@
 use crate::Unit;
 use crate::error::IndexError;
 use crate::key::{Filed, Ordered, TEXT_MAX, long_key};
-use crate::part::{Column, Part, Scan, Set, Table, Verdict};
+use crate::part::{Column, Lookup, Part, Scan, Set, Table, Verdict};
 use crate::paths::{PathId, Paths};
 use crate::posting::Growing;
 use hashbrown::HashTable;
 use json::Node;
 use roaring::RoaringBitmap;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::hash::{BuildHasher, RandomState};
@@ -240,8 +239,12 @@ impl FreshColumn {
         }
     }
 
-    fn entry(&self, table: Table, key: u64) -> Option<&Growing> {
-        self.tables.get(table as usize)?.get(&key)
+    fn growing(&self, at: Lookup<'_>) -> Option<&Growing> {
+        match at {
+            Lookup::Set(_) => None,
+            Lookup::Key(table, key) => self.tables.get(table as usize)?.get(&key),
+            Lookup::Text(text) => self.find(text),
+        }
     }
 
     fn entries(&self, table: Table, first: u64, last: u64) -> impl Iterator<Item = &Growing> {
@@ -251,20 +254,26 @@ impl FreshColumn {
 }
 
 impl Column for &FreshColumn {
-    fn set(&self, set: Set) -> Result<Cow<'_, RoaringBitmap>, IndexError> {
-        Ok(self.sets.get(set as usize).map_or_else(Cow::default, Cow::Borrowed))
+    fn units(&self, at: Lookup<'_>) -> Result<RoaringBitmap, IndexError> {
+        Ok(match at {
+            Lookup::Set(set) => self.sets.get(set as usize).cloned().unwrap_or_default(),
+            at => self.growing(at).map(Growing::to_set).unwrap_or_default(),
+        })
     }
 
-    fn set_len(&self, set: Set) -> u64 {
-        self.sets.get(set as usize).map_or(0, RoaringBitmap::len)
+    fn count(&self, at: Lookup<'_>) -> u64 {
+        match at {
+            Lookup::Set(set) => self.sets.get(set as usize).map_or(0, RoaringBitmap::len),
+            at => self.growing(at).map_or(0, Growing::len),
+        }
     }
 
-    fn keyed(&self, table: Table, key: u64) -> Result<RoaringBitmap, IndexError> {
-        Ok(self.entry(table, key).map(Growing::to_set).unwrap_or_default())
-    }
-
-    fn keyed_len(&self, table: Table, key: u64) -> u64 {
-        self.entry(table, key).map_or(0, Growing::len)
+    fn among(&self, at: Lookup<'_>, units: &[Unit]) -> Result<Vec<Unit>, IndexError> {
+        let has = |unit: &Unit| match at {
+            Lookup::Set(set) => self.sets.get(set as usize).is_some_and(|units| units.contains(*unit)),
+            at => self.growing(at).is_some_and(|units| units.contains(*unit)),
+        };
+        Ok(units.iter().copied().filter(has).collect())
     }
 
     fn between(&self, table: Table, first: u64, last: u64) -> Result<RoaringBitmap, IndexError> {
@@ -288,12 +297,9 @@ impl Column for &FreshColumn {
         if first > last { 0 } else { entries }
     }
 
-    fn text(&self, text: &str) -> Result<RoaringBitmap, IndexError> {
-        Ok(self.find(text).map(Growing::to_set).unwrap_or_default())
-    }
-
-    fn text_len(&self, text: &str) -> u64 {
-        self.find(text).map_or(0, Growing::len)
+    /// This part is small.
+    fn between_among(&self, _: Table, _: u64, _: u64, _: &[Unit]) -> Result<Option<Vec<Unit>>, IndexError> {
+        Ok(None)
     }
 
     fn texts(&self) -> u64 {

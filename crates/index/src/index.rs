@@ -74,7 +74,13 @@ impl<P> Held<P> {
         self.living.iter().union()
     }
 
-    fn add_answer(&self, sum: Answer, question: &Question<'_>, tree: &Tree, label: Label) -> Result<Answer, IndexError>
+    fn add_answer(
+        &self,
+        sum: Answer<RoaringBitmap>,
+        question: &Question<'_>,
+        tree: &Tree,
+        label: Label,
+    ) -> Result<Answer<RoaringBitmap>, IndexError>
     where
         P: Deref<Target: Part + Sized>,
     {

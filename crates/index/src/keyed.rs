@@ -1,7 +1,8 @@
 //! Values that are filed by a key of 64 bits: sorted keys, beside them their units.
 //!
 //! Ranges over many keys would touch every unit in them. Where a unit has at most one value, *rungs* help: sets of all
-//! units below certain keys, so that a range is the difference of two rungs and a few units near its ends.
+//! units below certain keys, so that a range is the difference of two rungs and a few units near its ends. The other way
+//! round, *places* say for each unit which key it has, so that a few units can be asked for theirs.
 
 use crate::Unit;
 use crate::bytes::{Put, Reader, position, u32_at, u64_at};
@@ -13,6 +14,10 @@ use std::ops::Range;
 /// Smaller tables have no rungs.
 const RUNGS_MIN: u64 = 8_192;
 const RUNGS: u64 = 64;
+/// Places are worth their room when at least one unit in so many has a key.
+const SPARSE: u64 = 16;
+/// The place of a unit without a key.
+const NO_PLACE: u32 = u32::MAX;
 
 /// Where a table stands in its file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,12 +29,17 @@ pub(crate) struct KeyedHead {
     units: u32,
     rungs_at: u32,
     rungs: u32,
+    places_at: u32,
+    /// One for each unit of the file, or none at all.
+    places: u32,
 }
 
 impl KeyedHead {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let places = [self.places_at, self.places];
         [self.keys_at, self.refs_at, self.len, self.units, self.rungs_at, self.rungs]
             .iter()
+            .chain(&places)
             .for_each(|number| out.put_u32(*number));
     }
 
@@ -41,6 +51,8 @@ impl KeyedHead {
             units: reader.u32()?,
             rungs_at: reader.u32()?,
             rungs: reader.u32()?,
+            places_at: reader.u32()?,
+            places: reader.u32()?,
         })
     }
 }
@@ -67,9 +79,9 @@ impl KeyedWriter {
 
     /// Ends the table; with the units of the file when no unit has two of the keys.
     pub(crate) fn finish(self, single: Option<&Range<Unit>>, out: &mut Vec<u8>) -> Result<KeyedHead, IndexError> {
-        let rungs = match single {
-            Some(span) if self.units >= RUNGS_MIN => self.rungs(span, out)?,
-            _ => Vec::new(),
+        let (rungs, places) = match single {
+            Some(span) if self.units >= RUNGS_MIN => (self.rungs(span, out)?, self.places(span, out)?),
+            _ => (Vec::new(), Vec::new()),
         };
         let units = u32::try_from(self.units).unwrap_or(u32::MAX);
         let keys_at = position(out)?;
@@ -78,9 +90,30 @@ impl KeyedWriter {
         out.extend_from_slice(&self.refs);
         let rungs_at = position(out)?;
         rungs.iter().flat_map(|(entry, set)| [entry, set]).for_each(|number| out.put_u32(*number));
+        let places_at = position(out)?;
+        places.iter().for_each(|place| out.put_u32(*place));
         position(out)?;
-        let (len, rungs) = ((self.refs.len() / 4) as u32, rungs.len() as u32);
-        Ok(KeyedHead { keys_at, refs_at, len, units, rungs_at, rungs })
+        let (len, rungs, places) = ((self.refs.len() / 4) as u32, rungs.len() as u32, places.len() as u32);
+        Ok(KeyedHead { keys_at, refs_at, len, units, rungs_at, rungs, places_at, places })
+    }
+
+    /// Which entry each unit of a file has; nothing when hardly any has one.
+    fn places(&self, span: &Range<Unit>, out: &[u8]) -> Result<Vec<u32>, IndexError> {
+        if self.units * SPARSE < span.len() as u64 {
+            return Ok(Vec::new());
+        }
+        let mut places = vec![NO_PLACE; span.len()];
+        let (refs, _) = self.refs.as_chunks::<4>();
+        for (entry, reference) in refs.iter().enumerate() {
+            let units = Stored::at(out, u32::from_le_bytes(*reference)).ok_or(IndexError::TooLarge)?;
+            let mark = |unit: Unit| {
+                if let Some(place) = places.get_mut(unit.wrapping_sub(span.start) as usize) {
+                    *place = entry as u32;
+                }
+            };
+            units.for_each(mark).ok_or(IndexError::TooLarge)?;
+        }
+        Ok(places)
     }
 
     /// Writes the sets below certain entries, the last of them below the end.
@@ -109,6 +142,7 @@ pub(crate) struct Keyed<'a> {
     keys: &'a [u8],
     refs: &'a [u8],
     rungs: &'a [u8],
+    places: &'a [u8],
     units: u64,
 }
 
@@ -120,6 +154,7 @@ impl<'a> Keyed<'a> {
             keys: run(head.keys_at, head.len, 8)?,
             refs: run(head.refs_at, head.len, 4)?,
             rungs: run(head.rungs_at, head.rungs, 8)?,
+            places: run(head.places_at, head.places, 4)?,
             units: u64::from(head.units),
         })
     }
@@ -160,7 +195,36 @@ impl<'a> Keyed<'a> {
         if entries.len() == self.len() {
             return self.units;
         }
-        (entries.len() as u64 * self.units).div_ceil(self.len().max(1) as u64)
+        if entries.is_empty() {
+            return 0;
+        }
+        let share = self.share_below(entries.end) - self.share_below(entries.start);
+        (share * self.units as f64).ceil() as u64 + 1
+    }
+
+    /// Which share of the units have one of the entries before this one; rungs stand at equal shares.
+    fn share_below(&self, entry: usize) -> f64 {
+        let (rungs, _) = self.rungs.as_chunks::<8>();
+        let after = rungs.partition_point(|rung| rung_entry(rung) <= entry);
+        let at = |rung: Option<&[u8; 8]>| rung.map(rung_entry);
+        let start = after.checked_sub(1).and_then(|before| at(rungs.get(before))).unwrap_or(0);
+        let end = at(rungs.get(after)).unwrap_or(self.len()).max(start + 1);
+        let within = (entry - start) as f64 / (end - start) as f64;
+        ((after as f64 + within) / rungs.len().max(1) as f64).min(1.0)
+    }
+
+    /// Those of some rising units that have a key from `first` to `last`; `None` when there are no places to look at.
+    pub(crate) fn between_among(&self, first: u64, last: u64, units: &[Unit], start: Unit) -> Option<Vec<Unit>> {
+        if self.refs.is_empty() {
+            return Some(Vec::new());
+        }
+        let (places, _) = self.places.as_chunks::<4>();
+        let entries = self.entries(first, last);
+        let has = |unit: &Unit| {
+            let place = places.get(unit.wrapping_sub(start) as usize);
+            place.is_some_and(|place| entries.contains(&(u32::from_le_bytes(*place) as usize)))
+        };
+        (!places.is_empty()).then(|| units.iter().copied().filter(has).collect())
     }
 
     /// The units with a key from `first` to `last`; `span` are the units of the file.
@@ -190,7 +254,6 @@ impl<'a> Keyed<'a> {
     /// The units of all entries before this one, by the nearest rung.
     fn all_below(&self, entry: usize, span: &Range<Unit>) -> Option<RoaringBitmap> {
         let (rungs, _) = self.rungs.as_chunks::<8>();
-        let rung_entry = |rung: &[u8; 8]| u32_at(rung, 0).unwrap_or_default() as usize;
         let after = rungs.partition_point(|rung| rung_entry(rung) < entry);
         let set = |rung: &[u8; 8]| Stored::at(self.file, u32_at(rung, 4)?)?.to_set();
         let lower = after.checked_sub(1).and_then(|before| rungs.get(before));
@@ -208,6 +271,11 @@ impl<'a> Keyed<'a> {
             }
         }
     }
+}
+
+/// The entry up to which a rung reaches.
+fn rung_entry(rung: &[u8; 8]) -> usize {
+    u32_at(rung, 0).unwrap_or_default() as usize
 }
 
 #[cfg(test)]
@@ -233,7 +301,11 @@ mod tests {
         let keyed = Keyed::new(&out, &head).unwrap();
         for (first, last) in [(0, u64::MAX), (0, 95), (5, 5), (keys * 3, keys * 7), (keys, u64::MAX), (9, 3)] {
             let expected: RoaringBitmap = span.clone().filter(|unit| (first..=last).contains(&key_of(*unit))).collect();
-            assert_eq!(keyed.between(first, last, &span), Some(expected), "{first} to {last}");
+            assert_eq!(keyed.between(first, last, &span), Some(expected.clone()), "{first} to {last}");
+            let every_third: Vec<Unit> = span.clone().step_by(3).collect();
+            let among = keyed.between_among(first, last, &every_third, span.start);
+            let found: Vec<Unit> = every_third.into_iter().filter(|unit| expected.contains(*unit)).collect();
+            assert!(among.is_none_or(|among| single && among == found), "{first} to {last}");
         }
         let expected: RoaringBitmap = span.clone().filter(|unit| key_of(*unit) == 20).collect();
         assert_eq!(keyed.find(20).and_then(Stored::to_set), Some(expected));

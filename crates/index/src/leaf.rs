@@ -1,12 +1,12 @@
 //! RFC 0020 A.1, A.3 R2: what a leaf means for the values at one path.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Units};
 use crate::error::IndexError;
 use crate::key::{TEXT_MAX, decimal_key, is_first_of_key, long_key, moment_key, number_key};
-use crate::part::{Column, Scan, Set, Table, Verdict};
+use crate::part::{Column, Lookup, Scan, Set, Table, Verdict};
+use crate::scope::Scope;
 use aql::{Bound, Comparison, Fuel, Instant, List, Literal, Pattern, Predicate};
 use json::{Kind, Node};
-use roaring::RoaringBitmap;
 
 /// What a leaf will cost, before it is asked.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,13 +33,25 @@ pub(crate) struct Place<C> {
 }
 
 impl<C: Column> Place<C> {
-    /// Units with a value here that passes.
-    pub(crate) fn answer(&self, predicate: &Predicate) -> Result<Answer, IndexError> {
+    /// Units of a scope with a value here that passes.
+    pub(crate) fn answer<S: Scope>(&self, predicate: &Predicate, scope: &S) -> Result<Answer<S::Units>, IndexError> {
+        Asked { place: self, scope }.answer(predicate)
+    }
+}
+
+/// A place and the units that are asked about.
+struct Asked<'a, C, S> {
+    place: &'a Place<C>,
+    scope: &'a S,
+}
+
+impl<C: Column, S: Scope> Asked<'_, C, S> {
+    fn answer(&self, predicate: &Predicate) -> Result<Answer<S::Units>, IndexError> {
         match predicate {
-            Predicate::Exists => self.set(Set::Present).map(Answer::certain),
-            Predicate::Eq(literal) => equal(literal, &self.column),
+            Predicate::Exists => self.units(Lookup::Set(Set::Present)).map(Answer::certain),
+            Predicate::Eq(literal) => self.equal(literal),
             Predicate::In(list) => self.listed(list),
-            Predicate::Ne(literal) => self.other(equal(literal, &self.column)?),
+            Predicate::Ne(literal) => self.other(self.equal(literal)?),
             Predicate::NotIn(list) => self.other(self.listed(list)?),
             Predicate::Compare(comparison, bound) => self.compare(*comparison, bound),
             Predicate::Contains(literal) => self.contains(literal),
@@ -53,31 +65,39 @@ impl<C: Column> Place<C> {
         }
     }
 
-    fn set(&self, set: Set) -> Result<RoaringBitmap, IndexError> {
-        self.column.set(set).map(std::borrow::Cow::into_owned)
+    fn units(&self, at: Lookup<'_>) -> Result<S::Units, IndexError> {
+        self.scope.units(&self.place.column, at)
     }
 
-    fn listed(&self, list: &List) -> Result<Answer, IndexError> {
-        list.literals().try_fold(Answer::default(), |sum, literal| Ok(sum.or(equal(&literal, &self.column)?)))
+    fn between(&self, table: Table, first: u64, last: u64) -> Result<S::Units, IndexError> {
+        self.scope.between(&self.place.column, table, first, last)
+    }
+
+    fn equal(&self, literal: &Literal) -> Result<Answer<S::Units>, IndexError> {
+        equal(literal, &self.place.column, self.scope)
+    }
+
+    fn listed(&self, list: &List) -> Result<Answer<S::Units>, IndexError> {
+        list.literals().try_fold(Answer::default(), |sum: Answer<_>, literal| Ok(sum.or(self.equal(&literal)?)))
     }
 
     /// Some value is not among `equal`: certainly where none is; where there are many values, possibly everywhere.
-    fn other(&self, equal: Answer) -> Result<Answer, IndexError> {
-        let present = self.column.set(Set::Present)?;
-        if !self.many {
-            return Ok(equal.not(&present));
+    fn other(&self, equal: Answer<S::Units>) -> Result<Answer<S::Units>, IndexError> {
+        let present = self.units(Lookup::Set(Set::Present))?;
+        if !self.place.many {
+            return Ok(equal.not(present));
         }
-        let open = equal.unsure().open & &*present;
-        Ok(Answer { certain: &*present - &open, open })
+        let open = equal.unsure().open.and(&present);
+        Ok(Answer { certain: present.minus(&open), open })
     }
 
-    fn compare(&self, comparison: Comparison, bound: &Bound) -> Result<Answer, IndexError> {
+    fn compare(&self, comparison: Comparison, bound: &Bound) -> Result<Answer<S::Units>, IndexError> {
         match bound {
             Bound::Instant(moment) => self.moments(comparison, *moment),
             Bound::Number(number) => {
                 let key = number_key(*number);
                 let (first, last) = range(comparison, key);
-                let numbers = Answer::certain(self.column.between(Table::Numbers, first, last)?);
+                let numbers = Answer::certain(self.between(Table::Numbers, first, last)?);
                 Ok(numbers.or(self.near(Table::Decimals, comparison, key)?))
             }
             Bound::Decimal(text) => match decimal_key(text) {
@@ -85,52 +105,53 @@ impl<C: Column> Place<C> {
                     let numbers = self.near(Table::Numbers, comparison, key)?;
                     Ok(numbers.or(self.near(Table::Decimals, comparison, key)?))
                 }
-                None => self.set(Set::Present).map(Answer::open),
+                None => self.units(Lookup::Set(Set::Present)).map(Answer::open),
             },
         }
     }
 
     /// Keys that keep the order but not every difference: what shares the bound's key is open.
-    fn near(&self, table: Table, comparison: Comparison, key: u64) -> Result<Answer, IndexError> {
+    fn near(&self, table: Table, comparison: Comparison, key: u64) -> Result<Answer<S::Units>, IndexError> {
         let (first, last) = range(strict(comparison), key);
-        let certain = self.column.between(table, first, last)?;
-        Ok(Answer::certain(certain).with_open(self.column.keyed(table, key)?))
+        let certain = self.between(table, first, last)?;
+        Ok(Answer::certain(certain).with_open(self.units(Lookup::Key(table, key))?))
     }
 
-    fn moments(&self, comparison: Comparison, moment: Instant) -> Result<Answer, IndexError> {
+    fn moments(&self, comparison: Comparison, moment: Instant) -> Result<Answer<S::Units>, IndexError> {
         let key = moment_key(moment);
         let from_here = matches!(comparison, Comparison::Less | Comparison::AtLeast);
         if from_here && is_first_of_key(moment) {
             // All moments that share the key are on one side of the bound.
             let (first, last) = range(comparison, key);
-            return self.column.between(Table::Moments, first, last).map(Answer::certain);
+            return self.between(Table::Moments, first, last).map(Answer::certain);
         }
         self.near(Table::Moments, comparison, key)
     }
 
-    fn within(&self, start: Instant, end: Instant) -> Result<Answer, IndexError> {
+    fn within(&self, start: Instant, end: Instant) -> Result<Answer<S::Units>, IndexError> {
         let (first, last) = (moment_key(start), moment_key(end));
         let inner = match (first.checked_add(u64::from(!is_first_of_key(start))), last.checked_sub(1)) {
-            (Some(first), Some(last)) => self.column.between(Table::Moments, first, last)?,
-            _ => RoaringBitmap::new(),
+            (Some(first), Some(last)) => self.between(Table::Moments, first, last)?,
+            _ => S::Units::default(),
         };
-        let mut ends = self.column.keyed(Table::Moments, first)?;
-        ends |= self.column.keyed(Table::Moments, last)?;
+        let ends = self.units(Lookup::Key(Table::Moments, first))?.or(self.units(Lookup::Key(Table::Moments, last))?);
         Ok(Answer::certain(inner).with_open(ends))
     }
 
     /// Text in text, or an element by the values one level below.
-    fn contains(&self, literal: &Literal) -> Result<Answer, IndexError> {
+    fn contains(&self, literal: &Literal) -> Result<Answer<S::Units>, IndexError> {
         let in_array = match literal {
             // A run of elements is decided by the document.
-            Literal::Other(document) if document.root().kind() == Kind::Array => Answer::open(self.set(Set::Arrays)?),
-            literal => match &self.elements {
-                Some(elements) => equal(literal, elements)?,
+            Literal::Other(document) if document.root().kind() == Kind::Array => {
+                Answer::open(self.units(Lookup::Set(Set::Arrays))?)
+            }
+            literal => match &self.place.elements {
+                Some(elements) => equal(literal, elements, self.scope)?,
                 None => Answer::default(),
             },
         };
         match literal {
-            Literal::Text(needle, _) => {
+            Literal::Text(needle, _) if self.has_texts() => {
                 let finder = memchr::memmem::Finder::new(needle.as_bytes());
                 let mut has = |text: &str| match finder.find(text.as_bytes()) {
                     Some(_) => Verdict::Yes,
@@ -139,11 +160,15 @@ impl<C: Column> Place<C> {
                 let in_text = self.texts("", &[needle.as_bytes().into()], &mut has)?;
                 Ok(in_array.or(in_text))
             }
-            Literal::Number(_) | Literal::Other(_) => Ok(in_array),
+            Literal::Text(..) | Literal::Number(_) | Literal::Other(_) => Ok(in_array),
         }
     }
 
-    fn matches(&self, pattern: &Pattern) -> Result<Answer, IndexError> {
+    fn has_texts(&self) -> bool {
+        self.place.column.texts() > 0 || self.place.column.count(Lookup::Set(Set::Longs)) > 0
+    }
+
+    fn matches(&self, pattern: &Pattern) -> Result<Answer<S::Units>, IndexError> {
         // All texts together may cost what an intent may; what is not asked for want of steps stays open.
         let mut left = Fuel::STANDARD.intent_steps;
         let mut matches = |text: &str| {
@@ -166,30 +191,36 @@ impl<C: Column> Place<C> {
         prefix: &str,
         needles: &[Box<[u8]>],
         passes: &mut dyn FnMut(&str) -> Verdict,
-    ) -> Result<Answer, IndexError> {
+    ) -> Result<Answer<S::Units>, IndexError> {
         // The sorted texts are the shorter way to those with a known beginning.
-        let candidates = if prefix.is_empty() { self.column.candidates(needles)? } else { None };
+        let candidates = if prefix.is_empty() { self.place.column.candidates(needles)? } else { None };
         let scan = if candidates.is_some() { Scan::Uncovered } else { Scan::Prefix(prefix) };
-        let (certain, mut open) = self.column.scan(scan, passes)?;
-        match candidates {
-            Some(candidates) => open |= candidates,
-            None => open |= &*self.column.set(Set::Longs)?,
-        }
-        Ok(Answer::certain(certain).with_open(open))
+        let (certain, open) = self.scope.scan(&self.place.column, scan, passes)?;
+        let more = match candidates {
+            Some(candidates) => self.scope.of(&candidates),
+            None => self.units(Lookup::Set(Set::Longs))?,
+        };
+        Ok(Answer::certain(certain).with_open(open.or(more)))
     }
 }
 
-fn equal<C: Column>(literal: &Literal, column: &C) -> Result<Answer, IndexError> {
+/// Where a value is filed, and whether being there is being equal.
+fn lookup(literal: &Literal) -> (Lookup<'_>, bool) {
     match literal {
-        Literal::Number(number) => column.keyed(Table::Numbers, number_key(*number)).map(Answer::certain),
-        Literal::Text(text, _) if text.len() <= TEXT_MAX => column.text(text).map(Answer::certain),
-        Literal::Text(text, _) => column.keyed(Table::Longs, long_key(text)).map(Answer::open),
+        Literal::Number(number) => (Lookup::Key(Table::Numbers, number_key(*number)), true),
+        Literal::Text(text, _) if text.len() <= TEXT_MAX => (Lookup::Text(text), true),
+        Literal::Text(text, _) => (Lookup::Key(Table::Longs, long_key(text)), false),
         Literal::Other(document) => {
             let (set, decided) = set_of(document.root());
-            let set = column.set(set)?.into_owned();
-            Ok(if decided { Answer::certain(set) } else { Answer::open(set) })
+            (Lookup::Set(set), decided)
         }
     }
+}
+
+fn equal<S: Scope>(literal: &Literal, column: &impl Column, scope: &S) -> Result<Answer<S::Units>, IndexError> {
+    let (at, decided) = lookup(literal);
+    let units = scope.units(column, at)?;
+    Ok(if decided { Answer::certain(units) } else { Answer::open(units) })
 }
 
 /// The set in which a value that is neither number nor text would be, and whether being there is being equal.
@@ -200,6 +231,14 @@ fn set_of(node: Node<'_>) -> (Set, bool) {
         (_, Some(false)) => (Set::Falses, true),
         (Kind::Array, _) => (Set::Arrays, false),
         (Kind::Object | Kind::Bool | Kind::Number | Kind::String, None) => (Set::Objects, false),
+    }
+}
+
+/// The keys of numbers that a predicate allows, when it is about numbers alone.
+pub(crate) fn number_range(predicate: &Predicate) -> Option<(u64, u64)> {
+    match predicate {
+        Predicate::Compare(comparison, Bound::Number(number)) => Some(range(*comparison, number_key(*number))),
+        _ => None,
     }
 }
 
@@ -230,7 +269,7 @@ const SET_WORK: u64 = 32;
 impl<C: Column> Place<C> {
     /// What asking will cost, without asking.
     pub(crate) fn estimate(&self, predicate: &Predicate) -> Estimate {
-        let present = || self.column.set_len(Set::Present);
+        let present = || self.column.count(Lookup::Set(Set::Present));
         let set = |units: u64| Estimate { units, work: 1 + units / SET_WORK };
         let ordered = |table, (first, last)| {
             let units = self.column.between_len(table, first, last);
@@ -266,11 +305,6 @@ impl<C: Column> Place<C> {
     }
 }
 
-fn equal_len<C: Column>(literal: &Literal, column: &C) -> u64 {
-    match literal {
-        Literal::Number(number) => column.keyed_len(Table::Numbers, number_key(*number)),
-        Literal::Text(text, _) if text.len() <= TEXT_MAX => column.text_len(text),
-        Literal::Text(text, _) => column.keyed_len(Table::Longs, long_key(text)),
-        Literal::Other(document) => column.set_len(set_of(document.root()).0),
-    }
+fn equal_len(literal: &Literal, column: &impl Column) -> u64 {
+    column.count(lookup(literal).0)
 }

@@ -13,6 +13,7 @@
 mod index;
 mod plan;
 mod leaf;
+mod scope;
 mod answer;
 mod part;
 mod paths;
@@ -24,6 +25,7 @@ mod keyed;
 mod texts;
 mod trigram;
 mod posting;
+mod sieve;
 mod current;
 mod work;
 mod bytes;

@@ -3,10 +3,10 @@
 //! The units of a part are a run of numbers, and those of different parts are disjoint; so a question is asked of each
 //! part by itself and the answers are put side by side.
 
+use crate::Unit;
 use crate::error::IndexError;
 use crate::paths::PathId;
 use roaring::RoaringBitmap;
-use std::borrow::Cow;
 
 /// Units by the kind of value that they have at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,23 +63,35 @@ pub(crate) enum Scan<'a> {
     Uncovered,
 }
 
+/// Where units with one value are filed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lookup<'a> {
+    Set(Set),
+    Key(Table, u64),
+    /// A text that is short enough to be filed whole.
+    Text(&'a str),
+}
+
 /// The values at one path in one part.
 pub(crate) trait Column {
-    fn set(&self, set: Set) -> Result<Cow<'_, RoaringBitmap>, IndexError>;
-    fn set_len(&self, set: Set) -> u64;
-
-    /// Units with this key.
-    fn keyed(&self, table: Table, key: u64) -> Result<RoaringBitmap, IndexError>;
-    fn keyed_len(&self, table: Table, key: u64) -> u64;
+    /// Units with one value.
+    fn units(&self, at: Lookup<'_>) -> Result<RoaringBitmap, IndexError>;
+    fn count(&self, at: Lookup<'_>) -> u64;
+    /// Those of some rising units that have it.
+    fn among(&self, at: Lookup<'_>, units: &[Unit]) -> Result<Vec<Unit>, IndexError>;
 
     /// Units with a key from `first` to `last`.
     fn between(&self, table: Table, first: u64, last: u64) -> Result<RoaringBitmap, IndexError>;
     /// About how many those are.
     fn between_len(&self, table: Table, first: u64, last: u64) -> u64;
-
-    /// Units with this text, which is short enough to be filed whole.
-    fn text(&self, text: &str) -> Result<RoaringBitmap, IndexError>;
-    fn text_len(&self, text: &str) -> u64;
+    /// Those of some rising units; `None` when asking for all is as cheap.
+    fn between_among(
+        &self,
+        table: Table,
+        first: u64,
+        last: u64,
+        units: &[Unit],
+    ) -> Result<Option<Vec<Unit>>, IndexError>;
 
     /// How many distinct texts a scan asks.
     fn texts(&self) -> u64;

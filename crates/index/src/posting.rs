@@ -3,6 +3,7 @@
 use crate::Unit;
 use crate::bytes::{Put, Reader, position};
 use crate::error::IndexError;
+use crate::sieve;
 use roaring::RoaringBitmap;
 use std::ops::Range;
 
@@ -48,6 +49,14 @@ impl Growing {
             Self::One(unit) => RoaringBitmap::from_iter([*unit]),
             Self::Few(units) => sorted_set(units.clone()),
             Self::Many(units) => units.clone(),
+        }
+    }
+
+    pub(crate) fn contains(&self, unit: Unit) -> bool {
+        match self {
+            Self::One(only) => *only == unit,
+            Self::Few(units) => units.binary_search(&unit).is_ok(),
+            Self::Many(units) => units.contains(unit),
         }
     }
 
@@ -218,6 +227,17 @@ impl<'a> Stored<'a> {
         }
     }
 
+    /// Those of some rising units that are here.
+    pub(crate) fn among(self, units: &[Unit]) -> Option<Vec<Unit>> {
+        let mut found = Vec::new();
+        match self {
+            Self::One(unit) => found.extend(units.binary_search(&unit).is_ok().then_some(unit)),
+            Self::List(_) => self.for_each(|unit| found.extend(units.binary_search(&unit).is_ok().then_some(unit)))?,
+            Self::Set(_, bytes) => sieve::among(bytes, units, &mut found)?,
+        }
+        Some(found)
+    }
+
     /// Shows each unit.
     #[inline]
     pub(crate) fn for_each(self, mut show: impl FnMut(Unit)) -> Option<()> {
@@ -227,7 +247,11 @@ impl<'a> Stored<'a> {
                 let (units, _) = units.as_chunks::<4>();
                 units.iter().for_each(|unit| show(u32::from_le_bytes(*unit)));
             }
-            Self::Set(_, bytes) => read_set(bytes)?.iter().for_each(show),
+            Self::Set(_, bytes) => {
+                let mut units = Vec::new();
+                sieve::list(bytes, &mut units)?;
+                units.into_iter().for_each(show);
+            }
         }
         Some(())
     }

@@ -16,13 +16,12 @@ use crate::current;
 use crate::error::IndexError;
 use crate::fresh::{Fresh, FreshColumn};
 use crate::keyed::{Keyed, KeyedHead, KeyedWriter};
-use crate::part::{Column, Part, Scan, Set, Table, Verdict};
+use crate::part::{Column, Lookup, Part, Scan, Set, Table, Verdict};
 use crate::paths::PathId;
 use crate::posting::{Collector, Gathered, Growing, NOWHERE, Stored, write_set};
 use crate::texts::{Texts, TextsHead, TextsWriter, Walk};
 use crate::trigram::{Trigrams, TrigramsFile, TrigramsHead, TrigramsWriter, each_trigram};
 use roaring::RoaringBitmap;
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
@@ -368,6 +367,14 @@ impl<'a> SealedColumn<'a> {
         Trigrams::new(&self.segment.bytes, &self.head.trigrams, &self.segment.trigrams)
     }
 
+    fn stored(&self, at: Lookup<'_>) -> Option<Stored<'a>> {
+        match at {
+            Lookup::Set(set) => self.stored_set(set),
+            Lookup::Key(table, key) => self.table(table)?.find(key),
+            Lookup::Text(text) => self.all_texts()?.find(text),
+        }
+    }
+
     pub(crate) fn checked<T>(&self, read: Option<T>) -> Result<T, IndexError> {
         read.ok_or_else(|| self.segment.damaged())
     }
@@ -412,20 +419,16 @@ impl<'a> SealedColumn<'a> {
 }
 
 impl Column for SealedColumn<'_> {
-    fn set(&self, set: Set) -> Result<Cow<'_, RoaringBitmap>, IndexError> {
-        self.checked(self.stored_set(set).and_then(Stored::to_set)).map(Cow::Owned)
+    fn units(&self, at: Lookup<'_>) -> Result<RoaringBitmap, IndexError> {
+        self.checked(self.stored(at).and_then(Stored::to_set))
     }
 
-    fn set_len(&self, set: Set) -> u64 {
-        self.stored_set(set).map_or(0, Stored::len)
+    fn count(&self, at: Lookup<'_>) -> u64 {
+        self.stored(at).map_or(0, Stored::len)
     }
 
-    fn keyed(&self, table: Table, key: u64) -> Result<RoaringBitmap, IndexError> {
-        self.checked(self.table(table).and_then(|table| table.find(key)?.to_set()))
-    }
-
-    fn keyed_len(&self, table: Table, key: u64) -> u64 {
-        self.table(table).and_then(|table| table.find(key)).map_or(0, Stored::len)
+    fn among(&self, at: Lookup<'_>, units: &[Unit]) -> Result<Vec<Unit>, IndexError> {
+        self.checked(self.stored(at).and_then(|stored| stored.among(units)))
     }
 
     fn between(&self, table: Table, first: u64, last: u64) -> Result<RoaringBitmap, IndexError> {
@@ -436,12 +439,15 @@ impl Column for SealedColumn<'_> {
         self.table(table).map_or(0, |table| table.between_len(first, last))
     }
 
-    fn text(&self, text: &str) -> Result<RoaringBitmap, IndexError> {
-        self.checked(self.all_texts().and_then(|texts| texts.find(text)?.to_set()))
-    }
-
-    fn text_len(&self, text: &str) -> u64 {
-        self.all_texts().and_then(|texts| texts.find(text)).map_or(0, Stored::len)
+    fn between_among(
+        &self,
+        table: Table,
+        first: u64,
+        last: u64,
+        units: &[Unit],
+    ) -> Result<Option<Vec<Unit>>, IndexError> {
+        let table = self.checked(self.table(table))?;
+        Ok(table.between_among(first, last, units, self.segment.units.start))
     }
 
     fn texts(&self) -> u64 {
@@ -457,6 +463,6 @@ impl Column for SealedColumn<'_> {
     }
 
     fn candidates(&self, needles: &[Box<[u8]>]) -> Result<Option<RoaringBitmap>, IndexError> {
-        self.checked(self.trigrams())?.candidates(needles, self.set_len(Set::Present))
+        self.checked(self.trigrams())?.candidates(needles, self.count(Lookup::Set(Set::Present)))
     }
 }

@@ -1,0 +1,172 @@
+//! Units of a stored set, without making the set.
+//!
+//! A set stands in its file in the portable form of Roaring: a head with the upper halves and sizes of the containers,
+//! then the containers, each of them a sorted list, 2^16 bits, or runs. Whoever has a few units and wants to know which
+//! of them are in a set of a million reads just the places where they would stand.
+
+use crate::Unit;
+use crate::bytes::{Reader, u32_at};
+
+const WITH_RUNS: u32 = 12_347;
+const WITHOUT_RUNS: u32 = 12_346;
+/// Fewer containers with runs have no table of positions.
+const POSITIONS_MIN: usize = 4;
+/// Longer lists are written as bits.
+const LIST_MAX: usize = 4_096;
+const BITS_BYTES: usize = 8_192;
+/// Lists so many times longer than what is looked for are searched, others are walked.
+const SEARCHED: usize = 16;
+
+/// The units that share their upper half.
+enum Container<'a> {
+    List(&'a [[u8; 2]]),
+    Bits(&'a [u8]),
+    /// First unit and length less one of each run.
+    Runs(&'a [[u8; 4]]),
+}
+
+/// Shows the upper half and the container of each group of units, in order.
+fn each_container<'a>(bytes: &'a [u8], mut show: impl FnMut(Unit, Container<'a>)) -> Option<()> {
+    let mut reader = Reader::new(bytes);
+    let cookie = reader.u32()?;
+    let (count, flags) = match cookie & 0xffff {
+        WITH_RUNS => {
+            let count = (cookie >> 16) as usize + 1;
+            (count, Some(reader.take(count.div_ceil(8))?))
+        }
+        _ if cookie == WITHOUT_RUNS => (reader.u32()? as usize, None),
+        _ => return None,
+    };
+    let heads = reader.take(count.checked_mul(4)?)?;
+    if flags.is_none() || count >= POSITIONS_MIN {
+        reader.take(count * 4)?;
+    }
+    for number in 0..count {
+        let head = u32_at(heads, number * 4)?;
+        let (upper, len) = (head << 16, (head >> 16) as usize + 1);
+        let runs = flags.is_some_and(|flags| flags.get(number / 8).is_some_and(|byte| byte >> (number % 8) & 1 == 1));
+        let container = if runs {
+            let count = reader.take(2)?.first_chunk().copied().map(u16::from_le_bytes)?;
+            Container::Runs(reader.take(usize::from(count) * 4)?.as_chunks().0)
+        } else if len > LIST_MAX {
+            Container::Bits(reader.take(BITS_BYTES)?)
+        } else {
+            Container::List(reader.take(len * 2)?.as_chunks().0)
+        };
+        show(upper, container);
+    }
+    Some(())
+}
+
+/// All units of a set, in order.
+pub(crate) fn list(bytes: &[u8], units: &mut Vec<Unit>) -> Option<()> {
+    each_container(bytes, |upper, container| match container {
+        Container::List(lower) => {
+            units.extend(lower.iter().map(|lower| upper | Unit::from(u16::from_le_bytes(*lower))))
+        }
+        Container::Bits(bits) => {
+            let (words, _) = bits.as_chunks();
+            for (number, word) in words.iter().enumerate() {
+                let mut word = u64::from_le_bytes(*word);
+                while word != 0 {
+                    units.push(upper | (number as Unit * 64 + word.trailing_zeros()));
+                    word &= word - 1;
+                }
+            }
+        }
+        Container::Runs(runs) => runs.iter().for_each(|run| {
+            let (first, last) = ends(run);
+            units.extend((first..=last).map(|lower| upper | Unit::from(lower)));
+        }),
+    })
+}
+
+/// Those of some rising units that are in a set.
+pub(crate) fn among(bytes: &[u8], mut units: &[Unit], found: &mut Vec<Unit>) -> Option<()> {
+    each_container(bytes, |upper, container| {
+        let (_, from) = units.split_at(units.partition_point(|unit| *unit < upper));
+        let (here, after) = from.split_at(from.partition_point(|unit| unit & 0xffff_0000 == upper));
+        units = after;
+        match container {
+            Container::Bits(bits) => found.extend(here.iter().filter(|unit| {
+                let lower = (**unit & 0xffff) as usize;
+                bits.get(lower / 8).is_some_and(|byte| byte >> (lower % 8) & 1 == 1)
+            })),
+            Container::List(lower) if here.len() * SEARCHED < lower.len() => {
+                let has =
+                    |unit: &&Unit| lower.binary_search_by_key(&(**unit as u16), |lower| u16::from_le_bytes(*lower));
+                found.extend(here.iter().filter(|unit| has(unit).is_ok()));
+            }
+            Container::List(lower) => {
+                let mut lower = lower.iter().map(|lower| u16::from_le_bytes(*lower)).peekable();
+                for unit in here {
+                    while lower.next_if(|lower| *lower < *unit as u16).is_some() {}
+                    found.extend(lower.peek().filter(|lower| **lower == *unit as u16).map(|_| *unit));
+                }
+            }
+            Container::Runs(mut runs) => {
+                for unit in here {
+                    let passed = runs.partition_point(|run| ends(run).1 < *unit as u16);
+                    runs = runs.get(passed..).unwrap_or_default();
+                    found.extend(runs.first().filter(|run| ends(run).0 <= *unit as u16).map(|_| *unit));
+                }
+            }
+        }
+    })
+}
+
+/// The first and the last unit of a run, without their upper half.
+fn ends(&[first_low, first_high, len_low, len_high]: &[u8; 4]) -> (u16, u16) {
+    let first = u16::from_le_bytes([first_low, first_high]);
+    (first, first.saturating_add(u16::from_le_bytes([len_low, len_high])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use roaring::RoaringBitmap;
+
+    fn written(set: &RoaringBitmap) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        set.serialize_into(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[track_caller]
+    fn check(set: &RoaringBitmap, asked: &[Unit]) {
+        let (bytes, mut all, mut found) = (written(set), Vec::new(), Vec::new());
+        list(&bytes, &mut all).unwrap();
+        assert_eq!(all, set.iter().collect::<Vec<_>>());
+        among(&bytes, asked, &mut found).unwrap();
+        assert_eq!(found, asked.iter().copied().filter(|unit| set.contains(*unit)).collect::<Vec<_>>());
+        for cut in [0, 3, bytes.len() / 2, bytes.len() - 1] {
+            assert_eq!(list(&bytes[..cut], &mut Vec::new()), None, "cut at {cut}");
+        }
+    }
+
+    /// Containers of every form, side by side.
+    fn sets() -> impl Strategy<Value = RoaringBitmap> {
+        let run = (0..400_000_u32, 1..70_000_u32).prop_map(|(start, len)| (start..start + len).collect());
+        let steps = (0..400_000_u32, 1..9_000_u32, 2..40_u32);
+        let steps = steps.prop_map(|(start, count, step)| (0..count).map(|number| start + number * step).collect());
+        let single = (0..400_000_u32).prop_map(|unit| RoaringBitmap::from_iter([unit]));
+        prop::collection::vec(prop_oneof![run, steps, single], 1..5).prop_map(|parts: Vec<RoaringBitmap>| {
+            let mut set = parts.iter().fold(RoaringBitmap::new(), |sum, part| sum | part);
+            set.optimize();
+            set
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_is_asked_as_if_it_had_been_read(set in sets(), asked in prop::collection::btree_set(0..500_000_u32, 0..3_000)) {
+            let asked: Vec<Unit> = asked.into_iter().collect();
+            check(&set, &asked);
+            let mut plain = set.clone();
+            plain.remove_run_compression();
+            check(&plain, &asked);
+            check(&set, &set.iter().collect::<Vec<_>>());
+        }
+    }
+}
