@@ -152,7 +152,7 @@ fn file_all(index: &mut Index, count: usize) -> Result<(), Box<dyn Error>> {
         let start = now();
         for (offset, document) in batch.iter().enumerate() {
             let sequence = (done + offset + 1) as u64;
-            index.insert(sequence, 0, &[7; 40], document.root())?;
+            index.insert(sequence, &[7; 40], document.root())?;
             index.advance(sequence);
         }
         inserting += now() - start;
@@ -235,10 +235,10 @@ fn ask_all(index: &Index, when: &str) -> Result<(), Box<dyn Error>> {
         let constraints = Constraints::read(document.root(), Pointer::root(), &Limits::STANDARD)
             .map_err(|refusal| format!("{name}: {refusal:?}"))?;
         let mut times = Vec::new();
-        let mut bounds = index.enumerate(&constraints, 0)?;
+        let mut bounds = index.enumerate(&constraints)?;
         for _ in 0..15 {
             let start = now();
-            bounds = index.enumerate(&constraints, 0)?;
+            bounds = index.enumerate(&constraints)?;
             times.push(now() - start);
         }
         times.sort_unstable();

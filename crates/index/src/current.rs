@@ -2,11 +2,11 @@
 //!
 //! INVARIANT: it is replaced as a whole, after everything that it names is on the disk.
 
+use crate::Unit;
 use crate::bytes::{self, Put, Reader};
 use crate::error::IndexError;
 use crate::paths::Paths;
 use crate::segment::{files, write_durably};
-use crate::{LABELS_MAX, Unit};
 use roaring::RoaringBitmap;
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,9 +14,6 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "current";
 const NEXT: &str = "current.next";
-
-/// Living units by label.
-pub(crate) type Living = [RoaringBitmap; LABELS_MAX];
 
 /// What the file says.
 #[derive(Debug)]
@@ -34,7 +31,7 @@ pub(crate) struct Named {
     pub(crate) id: u64,
     pub(crate) checksum: u32,
     pub(crate) trigrams_len: u64,
-    pub(crate) living: Living,
+    pub(crate) living: RoaringBitmap,
 }
 
 /// Reads the file; nothing when there is none.
@@ -55,13 +52,8 @@ fn parse(mut reader: Reader<'_>) -> Option<Current> {
     let mut segments = Vec::new();
     for _ in 0..count {
         let (id, checksum, trigrams_len) = (reader.u64()?, reader.u32()?, reader.u64()?);
-        let mut living = Living::default();
-        for units in &mut living {
-            let len = reader.varint()? as usize;
-            if len > 0 {
-                *units = RoaringBitmap::deserialize_from(reader.take(len)?).ok()?;
-            }
-        }
+        let len = reader.u32()? as usize;
+        let living = RoaringBitmap::deserialize_from(reader.take(len)?).ok()?;
         segments.push(Named { id, checksum, trigrams_len, living });
     }
     reader.is_empty().then_some(Current { applied, next_unit, paths, segments })
@@ -83,19 +75,19 @@ impl CurrentWriter {
         Self { out }
     }
 
-    pub(crate) fn segment(&mut self, id: u64, checksum: u32, trigrams_len: u64, living: &Living) {
+    pub(crate) fn segment(
+        &mut self,
+        id: u64,
+        checksum: u32,
+        trigrams_len: u64,
+        living: &RoaringBitmap,
+    ) -> Result<(), IndexError> {
         self.out.put_u64(id);
         self.out.put_u32(checksum);
         self.out.put_u64(trigrams_len);
-        for units in living {
-            let mut set = Vec::new();
-            // A vector takes everything.
-            if !units.is_empty() && units.serialize_into(&mut set).is_err() {
-                set.clear();
-            }
-            self.out.put_varint(set.len() as u32);
-            self.out.append(&mut set);
-        }
+        self.out.put_u32(living.serialized_size() as u32);
+        // A vector takes everything.
+        living.serialize_into(&mut self.out).map_err(|_| IndexError::TooLarge)
     }
 
     /// Replaces the file.

@@ -140,6 +140,10 @@ impl Part for Fresh {
         self.columns.get(path)?.as_deref()
     }
 
+    fn common(&self, _: &[(PathId, Lookup<'_>)]) -> Result<Option<Vec<Unit>>, IndexError> {
+        Ok(None)
+    }
+
     fn loose(&self) -> &RoaringBitmap {
         &self.loose
     }

@@ -3,8 +3,9 @@
 //! Units stand in three places, in the order of their numbers: in segments, in a frozen part that is being written,
 //! and in the fresh part. A question goes to all of them. Dead units keep their numbers; merging forgets the rest.
 
+use crate::Unit;
 use crate::answer::{Answer, Bounds};
-use crate::current::{self, CurrentWriter, Living};
+use crate::current::{self, CurrentWriter};
 use crate::error::{Full, IndexError};
 use crate::fresh::Fresh;
 use crate::part::Part;
@@ -12,11 +13,11 @@ use crate::paths::Paths;
 use crate::plan::Question;
 use crate::segment::{Segment, files};
 use crate::work::{Lease, Made, Making, Merging, Sealing};
-use crate::{Label, Unit};
 use aql::{Constraints, Tree};
 use json::Node;
 use roaring::{MultiOps, RoaringBitmap};
-use std::ops::{Deref, Range};
+use std::borrow::Borrow;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -54,40 +55,29 @@ pub struct Index {
 #[derive(Debug, Default)]
 struct Held<P> {
     part: P,
-    living: Living,
+    living: RoaringBitmap,
 }
 
 impl<P> Held<P> {
-    fn living(&self, label: Label) -> Option<&RoaringBitmap> {
-        self.living.get(usize::from(label)).filter(|units| !units.is_empty())
-    }
-
     fn bury(&mut self, units: Range<Unit>) {
         if !units.is_empty() {
-            self.living.iter_mut().filter(|living| !living.is_empty()).for_each(|living| {
-                living.remove_range(units.clone());
-            });
+            self.living.remove_range(units);
         }
     }
 
-    fn all_living(&self) -> RoaringBitmap {
-        self.living.iter().union()
-    }
-
-    fn add_answer(
+    fn add_answer<Q: Part>(
         &self,
         sum: Answer<RoaringBitmap>,
         question: &Question<'_>,
         tree: &Tree,
-        label: Label,
     ) -> Result<Answer<RoaringBitmap>, IndexError>
     where
-        P: Deref<Target: Part + Sized>,
+        P: Borrow<Q>,
     {
-        match self.living(label) {
-            Some(living) => Ok(sum.or(question.ask(tree, &*self.part, living)?)),
-            None => Ok(sum),
+        if self.living.is_empty() {
+            return Ok(sum);
         }
+        Ok(sum.or(question.ask(tree, self.part.borrow(), &self.living)?))
     }
 }
 
@@ -127,13 +117,12 @@ impl Index {
     }
 
     /// Files a document; sources rise, and several documents may share one.
-    pub fn insert(&mut self, source: u64, label: Label, fact: &[u8], document: Node<'_>) -> Result<Unit, Full> {
-        let living = self.fresh.living.get_mut(usize::from(label)).ok_or(Full)?;
+    pub fn insert(&mut self, source: u64, fact: &[u8], document: Node<'_>) -> Result<Unit, Full> {
         if self.fresh.part.end() >= UNITS_MAX {
             return Err(Full);
         }
         let unit = self.fresh.part.insert(&mut self.paths, source, fact, document);
-        living.insert(unit);
+        self.fresh.living.insert(unit);
         self.unconfirmed = true;
         Ok(unit)
     }
@@ -155,45 +144,46 @@ impl Index {
         self.unconfirmed = false;
     }
 
-    /// The living units of a collection.
-    pub fn alive(&self, label: Label) -> RoaringBitmap {
-        let sealed = self.segments.iter().filter_map(|held| held.living(label));
-        let frozen = self.frozen.iter().filter_map(|held| held.living(label));
-        let mut alive = self.fresh.living(label).cloned().unwrap_or_default();
-        sealed.chain(frozen).for_each(|units| alive |= units);
-        alive
+    /// The living units.
+    pub fn alive(&self) -> RoaringBitmap {
+        self.living().fold(RoaringBitmap::new(), |alive, units| alive | units)
     }
 
-    /// How many living units a collection has.
-    pub fn count(&self, label: Label) -> u64 {
-        let held = self.segments.iter().map(|held| held.living(label));
-        let held = held.chain(self.frozen.iter().map(|held| held.living(label))).chain([self.fresh.living(label)]);
-        held.flatten().map(RoaringBitmap::len).sum()
+    /// How many living units there are.
+    pub fn count(&self) -> u64 {
+        self.living().map(RoaringBitmap::len).sum()
+    }
+
+    fn living(&self) -> impl Iterator<Item = &RoaringBitmap> {
+        let sealed = self.segments.iter().map(|held| &held.living);
+        sealed.chain(self.frozen.iter().map(|held| &held.living)).chain([&self.fresh.living])
+    }
+
+    /// How many units are not on the disk yet.
+    pub fn unsealed(&self) -> usize {
+        self.frozen.as_ref().map_or(0, |held| held.part.len()) + self.fresh.part.len()
     }
 
     /// Living units that certainly and possibly satisfy a constraint tree.
-    pub fn enumerate(&self, constraints: &Constraints, label: Label) -> Result<Bounds, IndexError> {
-        self.ask(constraints, constraints.tree(), label)
+    pub fn enumerate(&self, constraints: &Constraints) -> Result<Bounds, IndexError> {
+        self.ask(constraints, constraints.tree())
     }
 
     /// The same for one leaf by itself.
-    pub fn leaf_bounds(&self, constraints: &Constraints, leaf: usize, label: Label) -> Result<Bounds, IndexError> {
-        self.ask(constraints, &Tree::Leaf(leaf), label)
+    pub fn leaf_bounds(&self, constraints: &Constraints, leaf: usize) -> Result<Bounds, IndexError> {
+        self.ask(constraints, &Tree::Leaf(leaf))
     }
 
-    fn ask(&self, constraints: &Constraints, tree: &Tree, label: Label) -> Result<Bounds, IndexError> {
+    fn ask(&self, constraints: &Constraints, tree: &Tree) -> Result<Bounds, IndexError> {
         let question = Question::new(constraints.leaves(), &self.paths);
         let mut sum = Answer::default();
         for held in &self.segments {
-            sum = held.add_answer(sum, &question, tree, label)?;
+            sum = held.add_answer::<Segment>(sum, &question, tree)?;
         }
         if let Some(held) = &self.frozen {
-            sum = held.add_answer(sum, &question, tree, label)?;
+            sum = held.add_answer::<Fresh>(sum, &question, tree)?;
         }
-        if let Some(living) = self.fresh.living(label) {
-            sum = sum.or(question.ask(tree, &self.fresh.part, living)?);
-        }
-        Ok(sum.into())
+        Ok(self.fresh.add_answer::<Fresh>(sum, &question, tree)?.into())
     }
 
     /// What the caller filed with a living unit.
@@ -247,7 +237,7 @@ impl Index {
         }
         let making = self.making(&self.sealing)?;
         if self.frozen.is_none() {
-            let fresh = Held { part: Fresh::starting_at(self.fresh.part.end()), living: Living::default() };
+            let fresh = Held { part: Fresh::starting_at(self.fresh.part.end()), living: RoaringBitmap::new() };
             let Held { part, living } = std::mem::replace(&mut self.fresh, fresh);
             self.frozen = Some(Held { part: Arc::new(part), living });
             self.frozen_to = self.applied;
@@ -294,8 +284,7 @@ impl Index {
 
     fn mostly_dead(&self) -> Option<Range<usize>> {
         let is_mostly_dead = |held: &Held<Arc<Segment>>| {
-            let living = held.living.iter().map(RoaringBitmap::len).sum::<u64>();
-            held.part.filed >= REWRITE_MIN && living * 2 < u64::from(held.part.filed)
+            held.part.filed >= REWRITE_MIN && held.living.len() * 2 < u64::from(held.part.filed)
         };
         self.segments.iter().position(is_mostly_dead).map(|position| position..position + 1)
     }
@@ -303,9 +292,9 @@ impl Index {
     fn merging(&self, run: Range<usize>) -> Option<Merging> {
         let making = self.making(&self.merging)?;
         let held = self.segments.get(run)?;
-        let living = held.iter().map(Held::all_living).collect::<Vec<_>>();
+        let living = held.iter().map(|held| &held.living).union();
         let segments = held.iter().map(|held| held.part.clone()).collect();
-        Some(Merging { making, segments, living: living.union() })
+        Some(Merging { making, segments, living })
     }
 
     fn making(&self, taken: &Arc<AtomicBool>) -> Option<Making> {
@@ -336,10 +325,10 @@ impl Index {
         let (Some(start), Some(end)) = (start, end.filter(|end| start.is_some_and(|start| start <= *end))) else {
             return Err(IndexError::Misplaced);
         };
-        let mut living = Living::default();
+        let mut living = RoaringBitmap::new();
         let mut replaced = Vec::new();
         for held in self.segments.drain(start..=end) {
-            living.iter_mut().zip(held.living).for_each(|(all, units)| *all |= units);
+            living |= held.living;
             replaced.push(held.part.id);
         }
         self.segments.insert(start, Held { part: Arc::new(segment), living });
@@ -355,7 +344,7 @@ impl Index {
         let next_unit = self.frozen.as_ref().map_or(self.fresh.part.first(), |held| held.part.first());
         let mut writer = CurrentWriter::new(self.sealed_to, next_unit, &self.paths, self.segments.len());
         for Held { part, living } in &self.segments {
-            writer.segment(part.id, part.checksum, part.trigrams.len, living);
+            writer.segment(part.id, part.checksum, part.trigrams.len, living)?;
         }
         writer.replace(folder)
     }

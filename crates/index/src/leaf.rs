@@ -151,7 +151,7 @@ impl<C: Column, S: Scope> Asked<'_, C, S> {
             },
         };
         match literal {
-            Literal::Text(needle, _) if self.has_texts() => {
+            Literal::Text(needle, _) if has_texts(&self.place.column) => {
                 let finder = memchr::memmem::Finder::new(needle.as_bytes());
                 let mut has = |text: &str| match finder.find(text.as_bytes()) {
                     Some(_) => Verdict::Yes,
@@ -162,10 +162,6 @@ impl<C: Column, S: Scope> Asked<'_, C, S> {
             }
             Literal::Text(..) | Literal::Number(_) | Literal::Other(_) => Ok(in_array),
         }
-    }
-
-    fn has_texts(&self) -> bool {
-        self.place.column.texts() > 0 || self.place.column.count(Lookup::Set(Set::Longs)) > 0
     }
 
     fn matches(&self, pattern: &Pattern) -> Result<Answer<S::Units>, IndexError> {
@@ -214,6 +210,25 @@ fn lookup(literal: &Literal) -> (Lookup<'_>, bool) {
             let (set, decided) = set_of(document.root());
             (Lookup::Set(set), decided)
         }
+    }
+}
+
+fn has_texts(column: &impl Column) -> bool {
+    column.texts() > 0 || column.count(Lookup::Set(Set::Longs)) > 0
+}
+
+impl<C: Column> Place<C> {
+    /// The one value that a predicate asks for: whether it is one of an element, where it is filed, and whether being
+    /// there decides it.
+    pub(crate) fn one_value<'p>(&self, predicate: &'p Predicate) -> Option<(bool, Lookup<'p>, bool)> {
+        let (literal, in_element) = match predicate {
+            Predicate::Eq(literal) => (literal, false),
+            Predicate::Contains(literal) if self.elements.is_some() && !has_texts(&self.column) => (literal, true),
+            _ => return None,
+        };
+        let is_run = in_element && matches!(literal, Literal::Other(document) if document.root().kind() == Kind::Array);
+        let (at, decided) = lookup(literal);
+        (!is_run).then_some((in_element, at, decided))
     }
 }
 

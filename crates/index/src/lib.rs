@@ -38,9 +38,3 @@ pub use work::{Made, Merging, Sealing};
 
 /// The number of one filed document; numbers rise and are never used again.
 pub type Unit = u32;
-
-/// The collection that a unit belongs to, below [`LABELS_MAX`]; what it means is the caller's business.
-pub type Label = u8;
-
-/// How many collections there can be.
-pub const LABELS_MAX: usize = 32;

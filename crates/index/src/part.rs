@@ -115,6 +115,8 @@ pub(crate) trait Part {
     /// How many units it has, dead or alive.
     fn len(&self) -> u64;
     fn column(&self, path: PathId) -> Option<Self::Column<'_>>;
+    /// The units that have each of several values; `None` when asking for one after the other is as good.
+    fn common(&self, values: &[(PathId, Lookup<'_>)]) -> Result<Option<Vec<Unit>>, IndexError>;
     /// Units with values that found no room; anything may be true of them.
     fn loose(&self) -> &RoaringBitmap;
 }

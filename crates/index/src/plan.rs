@@ -85,6 +85,9 @@ impl<P: Part> Asked<'_, P, Whole<'_>> {
     fn narrowed(&self, parts: &[Tree]) -> Result<Answer<RoaringBitmap>, IndexError> {
         let mut conjuncts = self.conjuncts(parts);
         conjuncts.sort_by_key(|(estimate, _)| (estimate.units, estimate.work));
+        if let Some(common) = self.in_common(&mut conjuncts)? {
+            return Ok(self.narrow(common, conjuncts.into_iter())?.into());
+        }
         let mut rest = conjuncts.into_iter();
         let Some((_, first)) = rest.next() else { return Ok(Answer::certain(self.scope.all())) };
         let mut common = self.conjunct(first)?;
@@ -97,6 +100,32 @@ impl<P: Part> Asked<'_, P, Whole<'_>> {
             common = common.and(self.conjunct(conjunct)?);
         }
         Ok(common)
+    }
+
+    /// Takes out the parts that ask for one value each, when the smallest is one of several, and answers them together.
+    fn in_common(&self, conjuncts: &mut Vec<(Estimate, Conjunct<'_>)>) -> Result<Option<Answer<Few>>, IndexError> {
+        let values: Vec<_> = conjuncts.iter().map(|(_, conjunct)| self.one_value(*conjunct)).collect();
+        let several = values.iter().flatten().count() > 1 && self.part.loose().is_empty();
+        if !several || values.first().is_none_or(Option::is_none) {
+            return Ok(None);
+        }
+        let asked: Vec<(PathId, Lookup<'_>)> = values.iter().flatten().map(|(path, at, _)| (*path, *at)).collect();
+        let Some(units) = self.part.common(&asked)? else { return Ok(None) };
+        let decided = values.iter().flatten().all(|(.., decided)| *decided);
+        let mut values = values.iter();
+        conjuncts.retain(|_| values.next().is_some_and(Option::is_none));
+        Ok(Some(if decided { Answer::certain(Few(units)) } else { Answer::open(Few(units)) }))
+    }
+
+    /// The one value that a part asks for, where it is filed, and whether being there decides it.
+    fn one_value(&self, conjunct: Conjunct<'_>) -> Option<(PathId, Lookup<'_>, bool)> {
+        let Conjunct::Tree(Tree::Leaf(number)) = conjunct else { return None };
+        let (leaf, reached) = self.question.leaves.get(*number)?;
+        let [Reached { path, exact }] = reached.as_slice() else { return None };
+        let (_, _, place) = self.places(*number).next()?;
+        let (in_element, at, decided) = place.one_value(&leaf.predicate)?;
+        let path = if in_element { self.question.paths.known_element(*path)? } else { *path };
+        Some((path, at, decided && *exact))
     }
 
     /// What is expensive is left out when hardly anything is left to decide.

@@ -238,6 +238,38 @@ impl<'a> Stored<'a> {
         Some(found)
     }
 
+    /// The units that are in all of several.
+    pub(crate) fn common(all: &[Self]) -> Option<Vec<Unit>> {
+        let sets: Vec<&[u8]> = all.iter().filter_map(|stored| stored.as_set()).collect();
+        let mut lists = all.iter().filter(|stored| stored.as_set().is_none());
+        let mut units = match lists.next() {
+            Some(list) => list.to_list()?,
+            None => return sieve::common(&sets),
+        };
+        for list in lists {
+            units = list.among(&units)?;
+        }
+        for set in sets {
+            let mut found = Vec::new();
+            sieve::among(set, &units, &mut found)?;
+            units = found;
+        }
+        Some(units)
+    }
+
+    fn as_set(&self) -> Option<&[u8]> {
+        match self {
+            Self::Set(_, bytes) => Some(bytes),
+            Self::One(_) | Self::List(_) => None,
+        }
+    }
+
+    fn to_list(self) -> Option<Vec<Unit>> {
+        let mut units = Vec::new();
+        self.for_each(|unit| units.push(unit))?;
+        Some(units)
+    }
+
     /// Shows each unit.
     #[inline]
     pub(crate) fn for_each(self, mut show: impl FnMut(Unit)) -> Option<()> {

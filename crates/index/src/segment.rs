@@ -338,6 +338,15 @@ impl Part for Segment {
         self.columns.get(position).map(|head| SealedColumn { segment: self, head })
     }
 
+    fn common(&self, values: &[(PathId, Lookup<'_>)]) -> Result<Option<Vec<Unit>>, IndexError> {
+        let mut stored = Vec::with_capacity(values.len());
+        for (path, at) in values {
+            let Some(column) = self.column(*path) else { return Ok(Some(Vec::new())) };
+            stored.push(column.checked(column.stored(*at))?);
+        }
+        Stored::common(&stored).map(Some).ok_or_else(|| self.damaged())
+    }
+
     fn loose(&self) -> &RoaringBitmap {
         &self.loose
     }

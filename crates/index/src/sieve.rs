@@ -14,10 +14,13 @@ const POSITIONS_MIN: usize = 4;
 /// Longer lists are written as bits.
 const LIST_MAX: usize = 4_096;
 const BITS_BYTES: usize = 8_192;
+/// The bits of a unit that its container shares.
+const UPPER: Unit = 0xffff_0000;
 /// Lists so many times longer than what is looked for are searched, others are walked.
 const SEARCHED: usize = 16;
 
 /// The units that share their upper half.
+#[derive(Clone, Copy)]
 enum Container<'a> {
     List(&'a [[u8; 2]]),
     Bits(&'a [u8]),
@@ -58,61 +61,125 @@ fn each_container<'a>(bytes: &'a [u8], mut show: impl FnMut(Unit, Container<'a>)
     Some(())
 }
 
+impl Container<'_> {
+    /// Keeps the rising units, without their upper half, that are here.
+    fn keep(self, units: &mut Vec<u16>) {
+        match self {
+            Self::Bits(bits) => {
+                units.retain(|unit| bits.get(usize::from(unit / 8)).is_some_and(|byte| byte >> (unit % 8) & 1 == 1));
+            }
+            Self::List(list) if units.len() * SEARCHED < list.len() => {
+                units.retain(|unit| list.binary_search_by_key(unit, |other| u16::from_le_bytes(*other)).is_ok());
+            }
+            Self::List(list) => {
+                let mut list = list.iter().map(|other| u16::from_le_bytes(*other)).peekable();
+                units.retain(|unit| {
+                    while list.next_if(|other| other < unit).is_some() {}
+                    list.peek() == Some(unit)
+                });
+            }
+            Self::Runs(mut runs) => units.retain(|unit| {
+                runs = runs.get(runs.partition_point(|run| ends(run).1 < *unit)..).unwrap_or_default();
+                runs.first().is_some_and(|run| ends(run).0 <= *unit)
+            }),
+        }
+    }
+
+    /// All units, without their upper half.
+    fn list(self, units: &mut Vec<u16>) {
+        match self {
+            Self::List(list) => units.extend(list.iter().map(|unit| u16::from_le_bytes(*unit))),
+            Self::Bits(bits) => {
+                let (words, _) = bits.as_chunks();
+                list_bits(words.iter().map(|word| u64::from_le_bytes(*word)), units);
+            }
+            Self::Runs(runs) => runs.iter().for_each(|run| {
+                let (first, last) = ends(run);
+                units.extend(first..=last);
+            }),
+        }
+    }
+}
+
+fn list_bits(words: impl Iterator<Item = u64>, units: &mut Vec<u16>) {
+    for (number, mut word) in words.enumerate() {
+        while word != 0 {
+            units.push((number as u16) << 6 | word.trailing_zeros() as u16);
+            word &= word - 1;
+        }
+    }
+}
+
 /// All units of a set, in order.
 pub(crate) fn list(bytes: &[u8], units: &mut Vec<Unit>) -> Option<()> {
-    each_container(bytes, |upper, container| match container {
-        Container::List(lower) => {
-            units.extend(lower.iter().map(|lower| upper | Unit::from(u16::from_le_bytes(*lower))))
-        }
-        Container::Bits(bits) => {
-            let (words, _) = bits.as_chunks();
-            for (number, word) in words.iter().enumerate() {
-                let mut word = u64::from_le_bytes(*word);
-                while word != 0 {
-                    units.push(upper | (number as Unit * 64 + word.trailing_zeros()));
-                    word &= word - 1;
-                }
-            }
-        }
-        Container::Runs(runs) => runs.iter().for_each(|run| {
-            let (first, last) = ends(run);
-            units.extend((first..=last).map(|lower| upper | Unit::from(lower)));
-        }),
+    let mut lower = Vec::new();
+    each_container(bytes, |upper, container| {
+        lower.clear();
+        container.list(&mut lower);
+        units.extend(lower.iter().map(|lower| upper | Unit::from(*lower)));
     })
 }
 
 /// Those of some rising units that are in a set.
 pub(crate) fn among(bytes: &[u8], mut units: &[Unit], found: &mut Vec<Unit>) -> Option<()> {
+    let mut lower = Vec::new();
     each_container(bytes, |upper, container| {
         let (_, from) = units.split_at(units.partition_point(|unit| *unit < upper));
-        let (here, after) = from.split_at(from.partition_point(|unit| unit & 0xffff_0000 == upper));
+        let (here, after) = from.split_at(from.partition_point(|unit| unit & UPPER == upper));
         units = after;
-        match container {
-            Container::Bits(bits) => found.extend(here.iter().filter(|unit| {
-                let lower = (**unit & 0xffff) as usize;
-                bits.get(lower / 8).is_some_and(|byte| byte >> (lower % 8) & 1 == 1)
-            })),
-            Container::List(lower) if here.len() * SEARCHED < lower.len() => {
-                let has =
-                    |unit: &&Unit| lower.binary_search_by_key(&(**unit as u16), |lower| u16::from_le_bytes(*lower));
-                found.extend(here.iter().filter(|unit| has(unit).is_ok()));
-            }
-            Container::List(lower) => {
-                let mut lower = lower.iter().map(|lower| u16::from_le_bytes(*lower)).peekable();
-                for unit in here {
-                    while lower.next_if(|lower| *lower < *unit as u16).is_some() {}
-                    found.extend(lower.peek().filter(|lower| **lower == *unit as u16).map(|_| *unit));
-                }
-            }
-            Container::Runs(mut runs) => {
-                for unit in here {
-                    let passed = runs.partition_point(|run| ends(run).1 < *unit as u16);
-                    runs = runs.get(passed..).unwrap_or_default();
-                    found.extend(runs.first().filter(|run| ends(run).0 <= *unit as u16).map(|_| *unit));
-                }
-            }
-        }
+        lower.clear();
+        lower.extend(here.iter().map(|unit| *unit as u16));
+        container.keep(&mut lower);
+        found.extend(lower.iter().map(|lower| upper | Unit::from(*lower)));
     })
+}
+
+/// The units that several sets have in common, in order.
+pub(crate) fn common(sets: &[&[u8]]) -> Option<Vec<Unit>> {
+    let mut containers = Vec::with_capacity(sets.len());
+    for bytes in sets {
+        let mut of_set = Vec::new();
+        each_container(bytes, |upper, container| of_set.push((upper, container)))?;
+        containers.push(of_set);
+    }
+    let (mut found, mut lower, mut here) = (Vec::new(), Vec::new(), Vec::new());
+    let Some((first, others)) = containers.split_first() else { return Some(found) };
+    let mut others: Vec<&[(Unit, Container<'_>)]> = others.iter().map(Vec::as_slice).collect();
+    for (upper, container) in first {
+        here.clear();
+        here.push(*container);
+        for other in &mut others {
+            *other = other.get(other.partition_point(|(known, _)| known < upper)..).unwrap_or_default();
+            here.extend(other.first().filter(|(known, _)| known == upper).map(|(_, container)| *container));
+        }
+        if here.len() == sets.len() {
+            meet(&mut here, &mut lower);
+            found.extend(lower.iter().map(|lower| upper | Unit::from(*lower)));
+        }
+    }
+    Some(found)
+}
+
+/// The units that several containers have in common: the shortest list decides, or else the bits of all.
+fn meet(containers: &mut Vec<Container<'_>>, units: &mut Vec<u16>) {
+    units.clear();
+    containers.sort_by_key(|container| match container {
+        Container::List(list) => list.len(),
+        Container::Bits(_) => LIST_MAX + 1,
+        Container::Runs(_) => LIST_MAX + 2,
+    });
+    let bits = containers.iter().take_while(|container| matches!(container, Container::Bits(_))).count();
+    if bits > 1 {
+        let mut words = [u64::MAX; BITS_BYTES / 8];
+        for container in containers.drain(..bits) {
+            let Container::Bits(bits) = container else { continue };
+            words.iter_mut().zip(bits.as_chunks().0).for_each(|(word, other)| *word &= u64::from_le_bytes(*other));
+        }
+        list_bits(words.into_iter(), units);
+    } else if !containers.is_empty() {
+        containers.remove(0).list(units);
+    }
+    containers.drain(..).for_each(|container| container.keep(units));
 }
 
 /// The first and the last unit of a run, without their upper half.
@@ -167,6 +234,14 @@ mod tests {
             plain.remove_run_compression();
             check(&plain, &asked);
             check(&set, &set.iter().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn what_sets_have_in_common_is_found_without_reading_them(sets in prop::collection::vec(sets(), 1..5)) {
+            let bytes: Vec<Vec<u8>> = sets.iter().map(written).collect();
+            let expected = sets.iter().skip(1).fold(sets[0].clone(), |all, set| all & set);
+            let found = common(&bytes.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+            prop_assert_eq!(found, expected.iter().collect::<Vec<_>>());
         }
     }
 }

@@ -160,6 +160,11 @@ impl Names<'_> {
 }
 
 impl Shapes {
+    /// Whether there is no room for another spelling; whoever keeps shapes for long begins anew then.
+    pub fn is_full(&self) -> bool {
+        self.entries >= ENTRIES_MAX
+    }
+
     /// The shape of some names, and for each name where it stands in it; or the position of a name that stands twice.
     pub(crate) fn of(&mut self, names: &Names<'_>) -> Result<(&Arc<Shape>, &[u32]), usize> {
         let digest = names.digest(0..names.names.len() as u32);
@@ -260,6 +265,7 @@ mod tests {
             assert_eq!(document.root().get(&format!("a{number}")).unwrap().as_f64(), Some(1.0));
         }
         assert_eq!((shapes.written.len(), shapes.sorted.len()), (super::ENTRIES_MAX, super::ENTRIES_MAX));
+        assert!(shapes.is_full());
     }
 
     #[test]

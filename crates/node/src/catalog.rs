@@ -3,14 +3,14 @@
 //! The store is the truth; the index and the evidence are read from its log, in order, by whoever first needs them
 //! further. A publication is acknowledged after it is in here, so that the next answer knows it.
 //!
-//! INVARIANT: everything up to `index.applied()` is in the index and the evidence, and nothing after it.
+//! INVARIANT: everything up to `indexes.applied()` is in the indexes and the evidence, and nothing after it.
 
-use crate::collection::{Action, Collection, record_of};
+use crate::collection::{self, Action, Collection, record_of};
 use crate::evidence::Evidence;
 use crate::fact;
+use crate::indexes::Indexes;
 use crate::refusal::Error;
-use index::Index;
-use json::{Document, Limits};
+use json::Document;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -28,7 +28,7 @@ const FOLDER: &str = "index";
 /// The index and the evidence.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    index: RwLock<Index>,
+    indexes: RwLock<Indexes>,
     evidence: RwLock<Evidence>,
     /// Held by whoever reads the log on.
     reading: Mutex<()>,
@@ -81,24 +81,24 @@ impl Catalog {
     /// Opens the index and reads the log up to its end. `progress` hears how many changes are read, and of how many.
     pub(crate) fn open(folder: &Path, store: &Store, progress: &mut dyn FnMut(u64, u64)) -> Result<Self, Error> {
         let folder = folder.join(FOLDER);
-        let mut index = opened(&folder)?;
-        if index.applied() > store.sequence() {
+        let mut indexes = Indexes::open(&folder)?;
+        if indexes.furthest() > store.sequence() {
             tracing::warn!("the index has read further than the log goes; it is made again");
-            drop(index);
-            Index::discard(&folder)?;
-            index = Index::open(&folder)?;
+            drop(indexes);
+            Indexes::discard(&folder)?;
+            indexes = Indexes::open(&folder)?;
         }
         let mut evidence = Evidence::default();
-        take_evidence_up(&index, &mut evidence, store)?;
+        take_evidence_up(&indexes, &mut evidence, store)?;
         let catalog = Self {
-            index: RwLock::new(index),
+            indexes: RwLock::new(indexes),
             evidence: RwLock::new(evidence),
             reading: Mutex::default(),
             sealing: Mutex::default(),
         };
         let end = store.sequence();
         loop {
-            let applied = catalog.index()?.applied();
+            let applied = catalog.indexes()?.applied();
             progress(applied, end);
             if applied >= end {
                 return Ok(catalog);
@@ -110,12 +110,12 @@ impl Catalog {
 
     /// Throws the index of a data folder away; the next opening makes it again.
     pub(crate) fn discard(folder: &Path) -> Result<(), Error> {
-        Ok(Index::discard(&folder.join(FOLDER))?)
+        Indexes::discard(&folder.join(FOLDER))
     }
 
-    /// The index, for questions.
-    pub(crate) fn index(&self) -> Result<RwLockReadGuard<'_, Index>, Error> {
-        self.index.read().map_err(|_| poisoned())
+    /// The indexes, for questions.
+    pub(crate) fn indexes(&self) -> Result<RwLockReadGuard<'_, Indexes>, Error> {
+        self.indexes.read().map_err(|_| poisoned())
     }
 
     /// The evidence, for questions.
@@ -123,13 +123,13 @@ impl Catalog {
         self.evidence.read().map_err(|_| poisoned())
     }
 
-    fn index_mut(&self) -> Result<RwLockWriteGuard<'_, Index>, Error> {
-        self.index.write().map_err(|_| poisoned())
+    fn indexes_mut(&self) -> Result<RwLockWriteGuard<'_, Indexes>, Error> {
+        self.indexes.write().map_err(|_| poisoned())
     }
 
     /// Reads the log up to a change, unless somebody did.
     pub(crate) fn read_to(&self, store: &Store, sequence: Sequence) -> Result<(), Error> {
-        if self.index()?.applied() >= sequence {
+        if self.indexes()?.applied() >= sequence {
             return Ok(());
         }
         self.read_on(store, sequence)
@@ -138,7 +138,7 @@ impl Catalog {
     fn read_on(&self, store: &Store, to: Sequence) -> Result<(), Error> {
         let _reading = self.reading.lock().map_err(|_| poisoned())?;
         loop {
-            let applied = self.index()?.applied();
+            let applied = self.indexes()?.applied();
             if applied >= to {
                 return Ok(());
             }
@@ -153,24 +153,24 @@ impl Catalog {
 
     /// Puts steps into the index and the evidence; `last` is the change they end with.
     pub(crate) fn apply(&self, steps: Vec<Step>, last: Sequence) -> Result<(), Error> {
-        let mut index = self.index_mut()?;
+        let mut indexes = self.indexes_mut()?;
         let mut evidence = self.evidence.write().map_err(|_| poisoned())?;
         for step in steps {
             match step {
                 Step::File(filing, replaced) => {
                     if let Some(replaced) = replaced {
-                        index.remove(replaced);
+                        indexes.remove(replaced);
                         evidence.remove(replaced, filing.source);
                     }
-                    file(&mut index, &mut evidence, &filing)?;
+                    file(&mut indexes, &mut evidence, &filing)?;
                 }
                 Step::Remove(source, at) => {
-                    index.remove(source);
+                    indexes.remove(source);
                     evidence.remove(source, at);
                 }
             }
         }
-        index.advance(last);
+        indexes.advance(last);
         Ok(())
     }
 
@@ -179,66 +179,58 @@ impl Catalog {
     /// Questions go on meanwhile; whoever comes second leaves it to the first.
     pub(crate) fn seal(&self, at_least: usize) -> Result<(), Error> {
         let Ok(_sealing) = self.sealing.try_lock() else { return Ok(()) };
-        let frozen = self.index_mut()?.freeze(at_least);
-        if let Some(sealing) = frozen {
-            let made = sealing.run()?;
-            self.index_mut()?.adopt(made)?;
+        let frozen = self.indexes_mut()?.freeze(at_least);
+        if !frozen.is_empty() {
+            for (collection, sealing) in frozen {
+                let made = sealing.run()?;
+                self.indexes_mut()?.adopt(collection, made)?;
+            }
+            self.indexes_mut()?.save()?;
         }
         loop {
-            let merging = self.index()?.mergeable();
-            let Some(merging) = merging else { return Ok(()) };
+            let merging = self.indexes()?.mergeable();
+            let Some((collection, merging)) = merging else { return Ok(()) };
             let made = merging.run()?;
-            self.index_mut()?.adopt(made)?;
+            self.indexes_mut()?.adopt(collection, made)?;
         }
     }
 
     /// Leaves the index on disk as it is, so that the next start has nothing to read.
     pub(crate) fn close(&self) -> Result<(), Error> {
         self.seal(1)?;
-        Ok(self.index_mut()?.save()?)
+        self.indexes_mut()?.save()
     }
 
-    /// Everything into one segment; for the end of an import.
+    /// Everything of a collection into one segment; for the end of an import.
     pub(crate) fn compact(&self) -> Result<(), Error> {
         self.seal(1)?;
-        let merging = self.index()?.merge_all();
-        if let Some(merging) = merging {
-            let made = merging.run()?;
-            self.index_mut()?.adopt(made)?;
+        for collection in Collection::ALL {
+            let merging = self.indexes()?.of(collection).merge_all();
+            if let Some(merging) = merging {
+                let made = merging.run()?;
+                self.indexes_mut()?.adopt(collection, made)?;
+            }
         }
         Ok(())
     }
 }
 
-fn opened(folder: &Path) -> Result<Index, Error> {
-    match Index::open(folder) {
-        Ok(index) => Ok(index),
-        Err(error) => {
-            // Nothing is lost: the log has it all.
-            tracing::warn!(%error, "the index cannot be used and is made again");
-            Index::discard(folder)?;
-            Ok(Index::open(folder)?)
-        }
-    }
-}
-
-fn file(index: &mut Index, evidence: &mut Evidence, filing: &Filing) -> Result<(), Error> {
+fn file(indexes: &mut Indexes, evidence: &mut Evidence, filing: &Filing) -> Result<(), Error> {
     let record = record_of(&filing.body);
-    let full = |_| Error::fault("the index has no number left for another candidate");
-    index.insert(filing.source, filing.collection.label(), &filing.fact, record).map_err(full)?;
+    let new = indexes.insert(filing.source, filing.collection, &filing.fact, record)?;
     for (action, fact) in &filing.actions {
-        let root = action.document.root();
-        index.insert(filing.source, Collection::Actions.label(), fact, root).map_err(full)?;
+        indexes.insert(filing.source, Collection::Actions, fact, action.document.root())?;
     }
-    if filing.collection == Collection::Evidence {
+    if new && filing.collection == Collection::Evidence {
         evidence.insert(filing.source, &filing.publisher, record);
     }
     Ok(())
 }
 
 /// Reads the evidence that the index knows of.
-fn take_evidence_up(index: &Index, evidence: &mut Evidence, store: &Store) -> Result<(), Error> {
-    for unit in index.alive(Collection::Evidence.label()).iter() {
+fn take_evidence_up(indexes: &Indexes, evidence: &mut Evidence, store: &Store) -> Result<(), Error> {
+    let index = indexes.of(Collection::Evidence);
+    for unit in index.alive().iter() {
         let Some(record) = index.source(unit).map(|source| store.by_number(source)).transpose()?.flatten() else {
             continue;
         };
@@ -263,7 +255,7 @@ fn step(change: Change, store: &Store) -> Result<Step, Error> {
 
 /// A stored body was read once already, when it came in.
 pub(crate) fn parsed(body: &[u8]) -> Result<Document, Error> {
-    Document::parse(body, &Limits::DOCUMENT).map_err(|error| Error::fault(format!("a stored record: {error}")))
+    collection::read_again(body).map_err(|error| Error::fault(format!("a stored record: {error}")))
 }
 
 fn poisoned() -> Error {

@@ -4,7 +4,8 @@
 //! manifest beside it. The other kinds of records stand for themselves.
 
 use aql::{Category, Signals};
-use json::{Document, Limits, Node, Writer};
+use json::{Document, Limits, Node, ParseError, Shapes, Writer};
+use std::cell::RefCell;
 use store::Kind;
 
 /// A collection of candidates.
@@ -20,6 +21,10 @@ pub(crate) enum Collection {
 }
 
 impl Collection {
+    /// All of them, in the order of their numbers.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Manifests, Self::Offers, Self::Knowledge, Self::Receipts, Self::Evidence, Self::Actions];
+
     /// Where the candidates of a category are; nowhere for a feed of changes.
     pub(crate) fn of(category: Category) -> Option<Self> {
         match category {
@@ -41,8 +46,16 @@ impl Collection {
         }
     }
 
-    pub(crate) fn label(self) -> index::Label {
-        self as index::Label
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Manifests => "manifests",
+            Self::Offers => "offers",
+            Self::Knowledge => "knowledge",
+            Self::Receipts => "receipts",
+            Self::Evidence => "evidence",
+            Self::Actions => "actions",
+        }
     }
 }
 
@@ -55,6 +68,21 @@ pub(crate) fn record_of(body: &Document) -> Node<'_> {
 /// Whether a stored document is a publication with the record inside.
 pub(crate) fn is_publication(root: Node<'_>) -> bool {
     ["publication_id", "record", "publisher_did", "signature"].iter().all(|member| root.get(member).is_some())
+}
+
+thread_local! {
+    /// Records of one kind have the same names: whoever reads many of them sorts the names once.
+    static SHAPES: RefCell<Shapes> = RefCell::default();
+}
+
+/// Reads a document that was found good before.
+pub(crate) fn read_again(bytes: &[u8]) -> Result<Document, ParseError> {
+    SHAPES.with_borrow_mut(|shapes| {
+        if shapes.is_full() {
+            *shapes = Shapes::default();
+        }
+        Document::parse_with(bytes, &Limits::DOCUMENT, shapes)
+    })
 }
 
 /// The members of an action's record that come from its manifest.
@@ -75,7 +103,7 @@ impl Action {
         let did = tool.get("did")?.as_str()?;
         let id = format!("{did}#{name}");
         let bytes = written(manifest, tool, action, &id, did, name);
-        let document = Document::parse(&bytes, &Limits::DOCUMENT).ok()?;
+        let document = read_again(&bytes).ok()?;
         Some(Self { id, document })
     }
 }

@@ -47,8 +47,9 @@ impl Node {
         let leaf = Document::of(&leaf).map_err(Error::fault)?;
         let constraints = Constraints::read(leaf.root(), Pointer::root(), &aql::Limits::STANDARD)?;
         let mut numbers: Vec<u64> = {
-            let index = self.catalog.index()?;
-            let found = index.enumerate(&constraints, Collection::Receipts.label())?.possible;
+            let indexes = self.catalog.indexes()?;
+            let index = indexes.of(Collection::Receipts);
+            let found = index.enumerate(&constraints)?.possible;
             found.iter().filter_map(|unit| index.source(unit)).collect()
         };
         numbers.sort_unstable_by(|left, right| right.cmp(left));

@@ -15,6 +15,7 @@ mod announce;
 mod catalog;
 mod collection;
 mod fact;
+mod indexes;
 mod evidence;
 mod replies;
 mod identity;

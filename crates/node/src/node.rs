@@ -2,6 +2,7 @@
 
 use crate::catalog::{Catalog, SEAL_AT};
 use crate::clock::{Clock, instant};
+use crate::collection::Collection;
 use crate::folder::STORE;
 use crate::identity::{self, Identity};
 use crate::outbound::{Dids, Door, DoorPolicy};
@@ -164,17 +165,8 @@ impl Node {
 
     /// How many candidates of each collection are there.
     pub fn counts(&self) -> Result<Vec<(&'static str, u64)>, Error> {
-        use crate::collection::Collection::{Actions, Evidence, Knowledge, Manifests, Offers, Receipts};
-        let index = self.catalog.index()?;
-        let named = [
-            ("manifests", Manifests),
-            ("offers", Offers),
-            ("knowledge", Knowledge),
-            ("receipts", Receipts),
-            ("evidence", Evidence),
-            ("actions", Actions),
-        ];
-        Ok(named.into_iter().map(|(name, collection)| (name, index.count(collection.label()))).collect())
+        let indexes = self.catalog.indexes()?;
+        Ok(Collection::ALL.map(|collection| (collection.name(), indexes.of(collection).count())).to_vec())
     }
 
     /// Runs a job that computes, when it is its turn.

@@ -149,14 +149,14 @@ impl Node {
         ask: impl FnOnce(&Market<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let collection = Collection::of(intent.category).ok_or_else(|| Error::fault("a feed has no candidates"))?;
-        let index = self.catalog.index()?;
+        let indexes = self.catalog.indexes()?;
         let evidence = self.catalog.evidence()?;
         let also = (intent.category == Category::Delegation).then_some(&self.delegates);
-        let moment = moment.unwrap_or_else(|| Moment { now: self.clock.now(), sequence: index.applied() });
+        let moment = moment.unwrap_or_else(|| Moment { now: self.clock.now(), sequence: indexes.applied() });
         if !evidence.reaches(moment) {
             return Err(pages::unknown().into());
         }
-        ask(&Market { index: &index, evidence: &evidence, collection, also, moment })
+        ask(&Market { index: indexes.of(collection), evidence: &evidence, collection, also, moment })
     }
 
     /// Takes candidates in the order of the answer until the page is full, `most` of them.

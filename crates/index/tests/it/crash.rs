@@ -8,13 +8,13 @@ use std::path::Path;
 
 fn put(index: &mut Index, sequence: u64) {
     let document = Document::of(&json!({"n": sequence, "name": format!("name {sequence}")})).unwrap();
-    index.insert(sequence, 2, &sequence.to_le_bytes(), document.root()).unwrap();
+    index.insert(sequence, &sequence.to_le_bytes(), document.root()).unwrap();
     index.advance(sequence);
 }
 
 fn found(index: &Index) -> Vec<u64> {
     let constraints = question(&json!({"path": "/n", "operator": "gt", "value": 3})).unwrap();
-    let bounds = index.enumerate(&constraints, 2).unwrap();
+    let bounds = index.enumerate(&constraints).unwrap();
     assert_eq!(bounds.certain, bounds.possible);
     bounds.certain.iter().map(|unit| index.source(unit).unwrap()).collect()
 }
@@ -85,9 +85,9 @@ fn a_part_whose_writing_was_given_up_is_written_later() {
 fn a_part_is_not_frozen_in_the_middle_of_a_change() {
     let mut index = Index::in_memory();
     let document = Document::of(&json!({})).unwrap();
-    index.insert(1, 0, b"", document.root()).unwrap();
+    index.insert(1, b"", document.root()).unwrap();
     assert!(index.freeze(1).is_none());
-    index.insert(1, 0, b"", document.root()).unwrap();
+    index.insert(1, b"", document.root()).unwrap();
     index.advance(1);
     assert_eq!(index.units_of(1).collect::<Vec<u32>>(), [0, 1]);
     assert!(index.freeze(3).is_none() && index.freeze(2).is_some());

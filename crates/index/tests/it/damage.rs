@@ -13,7 +13,7 @@ fn build(folder: &Path) {
     for sequence in 1..=120u64 {
         let text = format!("a text about number {} that is longer than what is filed as a whole", sequence * 7919);
         let document = json!({"n": sequence, "id": format!("id-{sequence:x}"), "text": text, "tags": ["a", "b"]});
-        index.insert(sequence, 0, b"fact", Document::of(&document).unwrap().root()).unwrap();
+        index.insert(sequence, b"fact", Document::of(&document).unwrap().root()).unwrap();
         index.advance(sequence);
         if sequence == 60 {
             seal(&mut index);
@@ -39,7 +39,7 @@ fn questions() -> Vec<Constraints> {
 
 fn answers(folder: &Path, questions: &[Constraints]) -> Result<Vec<Bounds>, IndexError> {
     let index = Index::open(folder)?;
-    questions.iter().map(|question| index.enumerate(question, 0)).collect()
+    questions.iter().map(|question| index.enumerate(question)).collect()
 }
 
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {

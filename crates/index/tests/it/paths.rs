@@ -13,12 +13,12 @@ fn invented_paths_are_bounded_and_their_units_stay_possible() {
             wide.insert(format!("{number}-{name}"), serde_json::json!(1));
         }
         let document = Document::of(&serde_json::Value::Object(std::mem::take(&mut wide))).unwrap();
-        index.insert(number, 0, b"", document.root()).unwrap();
+        index.insert(number, b"", document.root()).unwrap();
         index.advance(number);
     }
     let constraints = question(&serde_json::json!({"path": "/69-999", "operator": "eq", "value": 1})).unwrap();
     for _ in 0..2 {
-        let bounds = index.enumerate(&constraints, 0).unwrap();
+        let bounds = index.enumerate(&constraints).unwrap();
         assert!(bounds.possible.contains(69) && !bounds.possible.contains(0) && bounds.certain.is_empty());
         seal(&mut index);
     }

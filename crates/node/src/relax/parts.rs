@@ -103,8 +103,7 @@ impl<'a> Sum<'a> {
     }
 
     fn leaf(&mut self, number: usize, wanted: bool) -> Result<Bounds, Error> {
-        let label = self.market.collection.label();
-        let bounds = self.market.index.leaf_bounds(self.constraints, number, label)?;
+        let bounds = self.market.index.leaf_bounds(self.constraints, number)?;
         if let Some(slot) = self.leaves.get_mut(number) {
             *slot = bounds.clone();
             and(slot, &self.members);

@@ -89,9 +89,7 @@ impl Market<'_> {
     pub(crate) fn queue(&self, intent: &Intent, over_budget: OverBudget) -> Result<Queue, Error> {
         // Most questions ask the whole collection: then there is no set of members to be made.
         let (small, possible) = match self.also {
-            None if self.index.count(self.collection.label()) > SMALL => {
-                (false, self.enumerate(&intent.constraints)?.possible)
-            }
+            None if self.index.count() > SMALL => (false, self.enumerate(&intent.constraints)?.possible),
             _ => {
                 let members = self.members()?;
                 let small = members.len() <= SMALL;
@@ -114,7 +112,7 @@ impl Market<'_> {
 
     /// The living candidates of the collection.
     pub(crate) fn alive(&self) -> RoaringBitmap {
-        self.index.alive(self.collection.label())
+        self.index.alive()
     }
 
     /// The candidates of the category.
@@ -124,13 +122,13 @@ impl Market<'_> {
 
     /// Who certainly and who possibly satisfies constraints, of whatever category.
     pub(crate) fn enumerate(&self, constraints: &Constraints) -> Result<Bounds, Error> {
-        Ok(self.index.enumerate(constraints, self.collection.label())?)
+        Ok(self.index.enumerate(constraints)?)
     }
 
     /// Who certainly and who possibly is of the category.
     pub(crate) fn membership(&self) -> Result<Bounds, Error> {
         match self.also {
-            Some(also) => Ok(self.index.enumerate(also, self.collection.label())?),
+            Some(also) => Ok(self.index.enumerate(also)?),
             None => Ok(Bounds { certain: self.alive(), possible: self.alive() }),
         }
     }

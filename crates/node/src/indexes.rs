@@ -1,0 +1,118 @@
+//! RFC 0020 A.3 R2: one index for each collection.
+//!
+//! A question is asked of one collection, so the candidates of each are numbered by themselves: their sets are dense,
+//! and nobody else's numbers lie between them.
+//!
+//! INVARIANT: while the node runs, all of them have read the same changes. After a crash one may be ahead of another;
+//! it is told again what it knows and takes no notice.
+
+use crate::collection::Collection;
+use crate::refusal::Error;
+use index::{Index, Made, Merging, Sealing};
+use json::Node;
+use std::path::Path;
+
+/// The index of every collection.
+#[derive(Debug)]
+pub(crate) struct Indexes([Index; Collection::ALL.len()]);
+
+impl Indexes {
+    /// Opens the indexes in a folder; one that cannot be used is made again.
+    pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
+        let mut indexes = Self(Default::default());
+        for collection in Collection::ALL {
+            *indexes.of_mut(collection) = opened(&folder.join(collection.name()))?;
+        }
+        Ok(indexes)
+    }
+
+    /// Removes all of their files.
+    pub(crate) fn discard(folder: &Path) -> Result<(), Error> {
+        Collection::ALL.into_iter().try_for_each(|collection| Ok(Index::discard(&folder.join(collection.name()))?))
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "there is an index for each collection")]
+    pub(crate) fn of(&self, collection: Collection) -> &Index {
+        &self.0[collection as usize]
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "there is an index for each collection")]
+    fn of_mut(&mut self, collection: Collection) -> &mut Index {
+        &mut self.0[collection as usize]
+    }
+
+    /// The change up to which all of them have read.
+    pub(crate) fn applied(&self) -> u64 {
+        self.0.iter().map(Index::applied).min().unwrap_or_default()
+    }
+
+    /// The change up to which the one that is furthest has read.
+    pub(crate) fn furthest(&self) -> u64 {
+        self.0.iter().map(Index::applied).max().unwrap_or_default()
+    }
+
+    /// Files a candidate, unless its index knows it already; tells whether it was new.
+    pub(crate) fn insert(
+        &mut self,
+        source: u64,
+        collection: Collection,
+        fact: &[u8],
+        document: Node<'_>,
+    ) -> Result<bool, Error> {
+        let index = self.of_mut(collection);
+        if source <= index.applied() {
+            return Ok(false);
+        }
+        let full = |_| Error::fault("the index has no number left for another candidate");
+        index.insert(source, fact, document).map_err(full)?;
+        Ok(true)
+    }
+
+    /// The candidates of a record are no longer there.
+    pub(crate) fn remove(&mut self, source: u64) {
+        self.0.iter_mut().for_each(|index| index.remove(source));
+    }
+
+    /// Everything up to this change is in.
+    pub(crate) fn advance(&mut self, sequence: u64) {
+        self.0.iter_mut().for_each(|index| index.advance(sequence));
+    }
+
+    /// Freezes all of them together when they have so many candidates that are not on the disk.
+    ///
+    /// Together, because a start reads the log from where the first of them stopped.
+    pub(crate) fn freeze(&mut self, at_least: usize) -> Vec<(Collection, Sealing)> {
+        if self.0.iter().map(Index::unsealed).sum::<usize>() < at_least.max(1) {
+            return Vec::new();
+        }
+        let sealing = |collection| Some((collection, self.of_mut(collection).freeze(1)?));
+        Collection::ALL.into_iter().filter_map(sealing).collect()
+    }
+
+    /// Takes a made segment in.
+    pub(crate) fn adopt(&mut self, collection: Collection, made: Made) -> Result<(), Error> {
+        Ok(self.of_mut(collection).adopt(made)?)
+    }
+
+    /// Makes durable how far each of them is.
+    pub(crate) fn save(&mut self) -> Result<(), Error> {
+        self.0.iter_mut().try_for_each(|index| Ok(index.save()?))
+    }
+
+    /// Segments that are worth merging.
+    pub(crate) fn mergeable(&self) -> Option<(Collection, Merging)> {
+        Collection::ALL.into_iter().find_map(|collection| Some((collection, self.of(collection).mergeable()?)))
+    }
+}
+
+fn opened(folder: &Path) -> Result<Index, Error> {
+    match Index::open(folder) {
+        Ok(index) => Ok(index),
+        Err(error) => {
+            // Nothing is lost: the log has it all.
+            tracing::warn!(%error, "the index cannot be used and is made again");
+            Index::discard(folder)?;
+            Ok(Index::open(folder)?)
+        }
+    }
+}
