@@ -102,11 +102,14 @@ impl<P: Part> Asked<'_, P, Whole<'_>> {
         Ok(common)
     }
 
-    /// Takes out the parts that ask for one value each, when the smallest is one of several, and answers them together.
+    /// Takes out the parts that ask for one value each and answers them together, when there are several of them and
+    /// the smallest is not much larger than what could be asked first instead.
     fn in_common(&self, conjuncts: &mut Vec<(Estimate, Conjunct<'_>)>) -> Result<Option<Answer<Few>>, IndexError> {
         let values: Vec<_> = conjuncts.iter().map(|(_, conjunct)| self.one_value(*conjunct)).collect();
         let several = values.iter().flatten().count() > 1 && self.part.loose().is_empty();
-        if !several || values.first().is_none_or(Option::is_none) {
+        let smallest = conjuncts.first().map_or(0, |(estimate, _)| estimate.units);
+        let of_values = conjuncts.iter().zip(&values).find(|(_, value)| value.is_some());
+        if !several || of_values.is_none_or(|((estimate, _), _)| estimate.units > smallest * FEW_TIMES) {
             return Ok(None);
         }
         let asked: Vec<(PathId, Lookup<'_>)> = values.iter().flatten().map(|(path, at, _)| (*path, *at)).collect();

@@ -38,7 +38,6 @@ pub(crate) struct Catalog {
 
 /// A record ready to be filed.
 pub(crate) struct Filing {
-    pub(crate) source: u64,
     pub(crate) collection: Collection,
     pub(crate) publisher: String,
     pub(crate) body: Document,
@@ -48,7 +47,7 @@ pub(crate) struct Filing {
 
 impl Filing {
     /// Works out what is filed for a record, away from any lock.
-    pub(crate) fn new(source: u64, kind: Kind, id: &str, publisher: String, body: Document) -> Self {
+    pub(crate) fn new(kind: Kind, id: &str, publisher: String, body: Document) -> Self {
         let collection = Collection::of_kind(kind);
         let record = record_of(&body);
         let fact = fact::encode(collection, 0, id, record);
@@ -66,13 +65,14 @@ impl Filing {
                 }
             }
         }
-        Self { source, collection, publisher, body, actions, fact }
+        Self { collection, publisher, body, actions, fact }
     }
 }
 
 /// What happens to the catalog, in the order of the log.
 pub(crate) enum Step {
-    File(Box<Filing>, Option<u64>),
+    /// A record, its source, and the source that it replaces.
+    File(Box<Filing>, u64, Option<u64>),
     /// The source that goes, and the change that took it away.
     Remove(u64, Sequence),
 }
@@ -157,12 +157,12 @@ impl Catalog {
         let mut evidence = self.evidence.write().map_err(|_| poisoned())?;
         for step in steps {
             match step {
-                Step::File(filing, replaced) => {
+                Step::File(filing, source, replaced) => {
                     if let Some(replaced) = replaced {
                         indexes.remove(replaced);
-                        evidence.remove(replaced, filing.source);
+                        evidence.remove(replaced, source);
                     }
-                    file(&mut indexes, &mut evidence, &filing)?;
+                    file(&mut indexes, &mut evidence, &filing, source)?;
                 }
                 Step::Remove(source, at) => {
                     indexes.remove(source);
@@ -215,14 +215,14 @@ impl Catalog {
     }
 }
 
-fn file(indexes: &mut Indexes, evidence: &mut Evidence, filing: &Filing) -> Result<(), Error> {
+fn file(indexes: &mut Indexes, evidence: &mut Evidence, filing: &Filing, source: u64) -> Result<(), Error> {
     let record = record_of(&filing.body);
-    let new = indexes.insert(filing.source, filing.collection, &filing.fact, record)?;
+    let new = indexes.insert(source, filing.collection, &filing.fact, record)?;
     for (action, fact) in &filing.actions {
-        indexes.insert(filing.source, Collection::Actions, fact, action.document.root())?;
+        indexes.insert(source, Collection::Actions, fact, action.document.root())?;
     }
     if new && filing.collection == Collection::Evidence {
-        evidence.insert(filing.source, &filing.publisher, record);
+        evidence.insert(source, &filing.publisher, record);
     }
     Ok(())
 }
@@ -247,8 +247,8 @@ fn step(change: Change, store: &Store) -> Result<Step, Error> {
             let missing = || Error::fault(format!("the record of change {} is missing", change.sequence));
             let record = store.by_number(change.sequence)?.ok_or_else(missing)?;
             let body = parsed(&record.body)?;
-            let filing = Filing::new(record.number, record.kind, &record.id, record.publisher, body);
-            Ok(Step::File(Box::new(filing), change.replaces))
+            let filing = Filing::new(record.kind, &record.id, record.publisher, body);
+            Ok(Step::File(Box::new(filing), record.number, change.replaces))
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Many records at once, from the operator of the node.
 //!
 //! A line is a record, a signed publication, or a record with its quality beside it, which becomes the operator's
-//! evidence about that record. Lines are read and parsed by one thread, written by the store's, and filed by a third.
-//! A line that cannot be kept is reported with its number and the reason; the rest goes on.
+//! evidence about that record. Lines are read and parsed by one thread, written by the store's, filed by a third, and
+//! what is filed is sealed by a fourth. A line that cannot be kept is reported with its number and the reason; the rest goes on.
 
-use crate::catalog::{Filing, SEAL_AT, Step};
+use crate::catalog::{Filing, Step};
 use crate::collection::{is_publication, record_of};
 use crate::node::Node;
 use crate::publish::{ID_BYTES_MAX, check_authority};
@@ -19,6 +19,10 @@ const BATCH: usize = 1_000;
 
 /// Batches that may wait for the next thread.
 const WAITING: usize = 4;
+
+/// Fresh candidates from which on they are written to disk: more than while questions are answered, because larger
+/// segments are merged less often.
+const SEAL_AT: usize = 131_072;
 
 /// How far an import is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,11 +51,8 @@ pub enum Told {
 /// A line that can be kept.
 struct Prepared {
     line: u64,
-    id: String,
-    kind: Kind,
-    publisher: String,
-    document: Document,
-    body: Vec<u8>,
+    put: Put,
+    filing: Filing,
 }
 
 impl Node {
@@ -73,7 +74,9 @@ impl Node {
                 move || self.prepare(&mut lines, kind, &to_store, &told)
             });
             let writing = scope.spawn(move || self.write_batches(&for_store, &to_index, &told));
-            let filing = scope.spawn(move || self.file_batches(&for_index));
+            let (to_disk, for_disk) = sync_channel(1);
+            let filing = scope.spawn(move || self.file_batches(&for_index, &to_disk));
+            let sealing = scope.spawn(move || for_disk.iter().try_for_each(|()| self.catalog.seal(SEAL_AT)));
             let mut sum = Imported::default();
             for news in telling {
                 sum.add(&news);
@@ -87,6 +90,7 @@ impl Node {
             reading.join().map_err(|_| ended())??;
             writing.join().map_err(|_| ended())??;
             filing.join().map_err(|_| ended())??;
+            sealing.join().map_err(|_| ended())??;
             self.catalog.compact()?;
             Ok(sum)
         })
@@ -145,7 +149,7 @@ impl Node {
         }
         if let Some(record) = root.get("record").filter(|record| record.is_object() && !is_publication(root)) {
             let bare = self.prepare_record(json::canonical(record), line, kind, record.to_document())?;
-            let quality = root.get("quality").map(|quality| self.operators_word(&bare.id, quality));
+            let quality = root.get("quality").map(|quality| self.operators_word(&bare.put.id, quality));
             let said =
                 quality.map(|said| self.prepare_record(said.0, line, Some(Kind::Evidence), said.1)).transpose()?;
             return Ok([Some(bare), said].into_iter().flatten().collect());
@@ -172,10 +176,10 @@ impl Node {
             let kind = kind.or_else(|| kind_of(root)).ok_or("say what these records are with --kind")?;
             (kind, self.publisher(kind, root))
         };
-        let record = record_of(&document);
-        let id = aql::own_id(record).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
+        let id = aql::own_id(record_of(&document)).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
         let id = id.ok_or("a record has a name of its own: `tool.did`, `offer_id` or `id`, of at most 1,024 bytes")?;
-        Ok(Prepared { line, id, kind, publisher, body, document })
+        let filing = Filing::new(kind, &id, publisher.clone(), document);
+        Ok(Prepared { line, put: Put { id, kind, publisher, body }, filing })
     }
 
     /// What the operator says about a record's quality, as evidence.
@@ -210,21 +214,26 @@ impl Node {
     fn write_batches(
         &self,
         batches: &Receiver<Vec<Prepared>>,
-        to_index: &SyncSender<(Vec<Prepared>, Committed)>,
+        to_index: &SyncSender<(Vec<Filing>, Committed)>,
         told: &SyncSender<News>,
     ) -> Result<(), Error> {
         for batch in batches {
-            let puts = batch.iter().map(put).collect();
-            match self.store.commit(Batch { puts, at: self.clock.millis(), ..Batch::default() }) {
-                Ok(committed) => self.pass_on(batch, committed, to_index, told)?,
+            let (mut lines, mut puts, mut filings) = (Vec::new(), Vec::new(), Vec::new());
+            for Prepared { line, put, filing } in batch {
+                lines.push(line);
+                puts.push(put);
+                filings.push(filing);
+            }
+            let commit = |puts| self.store.commit(Batch { puts, at: self.clock.millis(), ..Batch::default() });
+            match commit(puts.clone()) {
+                Ok(committed) => self.pass_on(filings, committed, to_index, told)?,
                 // One of them is not acceptable: each by itself, so that the others are kept.
                 Err(_) => {
-                    for prepared in batch {
-                        let at = self.clock.millis();
-                        match self.store.commit(Batch { puts: vec![put(&prepared)], at, ..Batch::default() }) {
-                            Ok(committed) => self.pass_on(vec![prepared], committed, to_index, told)?,
+                    for ((line, put), filing) in lines.into_iter().zip(puts).zip(filings) {
+                        match commit(vec![put]) {
+                            Ok(committed) => self.pass_on(vec![filing], committed, to_index, told)?,
                             Err(error) if self.store.is_stopped() => return Err(Error::fault(error)),
-                            Err(error) => drop(told.send(News::Refused(prepared.line, error.to_string()))),
+                            Err(error) => drop(told.send(News::Refused(line, error.to_string()))),
                         }
                     }
                 }
@@ -235,44 +244,39 @@ impl Node {
 
     fn pass_on(
         &self,
-        batch: Vec<Prepared>,
+        filings: Vec<Filing>,
         committed: Committed,
-        to_index: &SyncSender<(Vec<Prepared>, Committed)>,
+        to_index: &SyncSender<(Vec<Filing>, Committed)>,
         told: &SyncSender<News>,
     ) -> Result<(), Error> {
         let kept = committed.outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Changed { .. })).count();
         let unchanged = committed.outcomes.len() - kept;
-        to_index.send((batch, committed)).map_err(|_| Error::fault("the index stopped"))?;
+        to_index.send((filings, committed)).map_err(|_| Error::fault("the index stopped"))?;
         drop(told.send(News::Written { kept: kept as u64, unchanged: unchanged as u64 }));
         Ok(())
     }
 
-    fn file_batches(&self, batches: &Receiver<(Vec<Prepared>, Committed)>) -> Result<(), Error> {
-        for (batch, committed) in batches {
-            let (mut steps, mut last) = (Vec::with_capacity(batch.len()), None);
-            for (prepared, outcome) in batch.into_iter().zip(committed.outcomes) {
+    fn file_batches(
+        &self,
+        batches: &Receiver<(Vec<Filing>, Committed)>,
+        to_disk: &SyncSender<()>,
+    ) -> Result<(), Error> {
+        for (filings, committed) in batches {
+            let (mut steps, mut last) = (Vec::with_capacity(filings.len()), None);
+            for (filing, outcome) in filings.into_iter().zip(committed.outcomes) {
                 if let Outcome::Changed { sequence, replaces, .. } = outcome {
-                    let Prepared { kind, id, publisher, document, .. } = prepared;
-                    let filing = Filing::new(sequence, kind, &id, publisher, document);
-                    steps.push(Step::File(Box::new(filing), replaces));
+                    steps.push(Step::File(Box::new(filing), sequence, replaces));
                     last = Some(sequence);
                 }
             }
             if let Some(last) = last {
                 self.catalog.apply(steps, last)?;
             }
-            self.catalog.seal(SEAL_AT)?;
+            // Whoever seals now looks again; nobody waits for it unless it falls far behind.
+            let far_behind = self.catalog.indexes()?.unsealed() > 2 * SEAL_AT;
+            let _told = if far_behind { to_disk.send(()).is_ok() } else { to_disk.try_send(()).is_ok() };
         }
         Ok(())
-    }
-}
-
-fn put(prepared: &Prepared) -> Put {
-    Put {
-        id: prepared.id.clone(),
-        kind: prepared.kind,
-        publisher: prepared.publisher.clone(),
-        body: prepared.body.clone(),
     }
 }
 

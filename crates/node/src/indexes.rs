@@ -78,11 +78,16 @@ impl Indexes {
         self.0.iter_mut().for_each(|index| index.advance(sequence));
     }
 
+    /// How many candidates are not on the disk.
+    pub(crate) fn unsealed(&self) -> usize {
+        self.0.iter().map(Index::unsealed).sum()
+    }
+
     /// Freezes all of them together when they have so many candidates that are not on the disk.
     ///
     /// Together, because a start reads the log from where the first of them stopped.
     pub(crate) fn freeze(&mut self, at_least: usize) -> Vec<(Collection, Sealing)> {
-        if self.0.iter().map(Index::unsealed).sum::<usize>() < at_least.max(1) {
+        if self.unsealed() < at_least.max(1) {
             return Vec::new();
         }
         let sealing = |collection| Some((collection, self.of_mut(collection).freeze(1)?));

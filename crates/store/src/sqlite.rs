@@ -300,7 +300,8 @@ const RECORD: &str = "number, id, kind, revision, publisher, received_at, state,
 const CHANGE: &str = "sequence, operation, id, kind, revision, publisher, at, replaces, body, hash";
 
 fn latest(connection: &Connection, id: &str) -> Result<Option<Record>, EngineError> {
-    let query = format!("SELECT {RECORD} FROM record WHERE id = ?1 ORDER BY revision DESC LIMIT 1");
+    // Without the `+` SQLite plans by the value that is bound, and plans anew for each of them.
+    let query = format!("SELECT {RECORD} FROM record WHERE id = +?1 ORDER BY revision DESC LIMIT 1");
     let found = connection.prepare_cached(&query)?.query_row([id], read_record).optional()?;
     found.transpose()
 }
@@ -313,7 +314,7 @@ pub(crate) struct Done {
 }
 
 fn read_mark(connection: &Connection, issuer: &str, name: &str) -> Result<Option<Done>, EngineError> {
-    let query = "SELECT digest, answer FROM mark WHERE issuer = ?1 AND name = ?2";
+    let query = "SELECT digest, answer FROM mark WHERE issuer = +?1 AND name = +?2";
     let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?));
     let found = connection.prepare_cached(query)?.query_row([issuer, name], read).optional()?;
     found
