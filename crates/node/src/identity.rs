@@ -78,7 +78,9 @@ impl Identity {
         };
         let revoked = |kid: &str, key: &PublicKey, since: i64| {
             let mut method = method(kid, key);
-            method["revoked"] = json!(instant(since).to_string());
+            if let Some(members) = method.as_object_mut() {
+                members.insert("revoked".to_owned(), json!(instant(since).to_string()));
+            }
             method
         };
         let mut signing = vec![&self.current];

@@ -100,6 +100,7 @@ impl Tls {
         let chain = CertificateDer::pem_file_iter(certificate)
             .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
             .map_err(|error| wrong(certificate, error.to_string()))?;
+        check_private(key).map_err(|reason| wrong(key, reason))?;
         let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error.to_string()))?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -111,6 +112,20 @@ impl Tls {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
     }
+}
+
+/// The key of a certificate may be shared with a group, as many systems do, and with nobody else.
+#[cfg(unix)]
+fn check_private(key: &Path) -> Result<(), String> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(key).map_err(|error| error.to_string())?.permissions().mode() & 0o777;
+    let close = format!("anybody can read it (mode {mode:03o}); close it with `chmod o= {}`", key.display());
+    if mode & 0o007 == 0 { Ok(()) } else { Err(close) }
+}
+
+#[cfg(not(unix))]
+fn check_private(_: &Path) -> Result<(), String> {
+    Ok(())
 }
 
 /// An address that is listened on; nobody is served yet.

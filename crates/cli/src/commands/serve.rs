@@ -7,6 +7,7 @@ use crate::output::{self, DIM, GOOD, STRONG, paint};
 use crate::serving::{Serving, cannot_serve};
 use json::json;
 use node::{Config, DoorPolicy, Node, Operator};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use server::{Bounds, Tls};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -99,6 +100,7 @@ const STRANGERS_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 impl Serve {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let telemetry = self.start_telemetry()?;
+        leave_no_dump();
         let config = self.config()?;
         let tls = match (&self.certificate, &self.certificate_key) {
             (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).map_err(|error| cannot_serve(&error))?),
@@ -194,6 +196,14 @@ impl Serve {
     #[cfg(not(feature = "otel"))]
     fn spans(&self) -> Result<(Option<tracing_subscriber::layer::Identity>, Telemetry), Failure> {
         Ok((None, Telemetry()))
+    }
+}
+
+/// A dump of the memory would hold the node's key.
+fn leave_no_dump() {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    if let Err(error) = setrlimit(Resource::Core, none) {
+        tracing::warn!(%error, "the system may write the memory of this process to disk when it crashes");
     }
 }
 

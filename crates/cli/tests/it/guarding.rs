@@ -48,6 +48,9 @@ fn no_secret_is_told_to_a_log_a_page_or_another_file() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let told = json::Document::parse(line.as_bytes(), &json::Limits::OURS).unwrap().root().to_value();
     let url = told["address"].as_str().unwrap().to_owned();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().collect::<Vec<_>>()[4..6], ["0", "0"], "{core}");
     let mut heard = String::new();
     for arguments in [
         &["ask", &intent("affordable-certified-translation"), "--to", &url][..],

@@ -242,7 +242,7 @@ fn sent_on(number: usize, port: u16) -> Answer {
     let statuses = ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"];
     let location = match locations(port).get(number / 2) {
         // An even number leads there at once, an odd one by another page of this host.
-        Some(location) if number % 2 == 0 => location.clone(),
+        Some(location) if number.is_multiple_of(2) => location.clone(),
         _ => format!("/to/{}/{port}", number - 1),
     };
     let headers = format!("Location: {location}\r\nContent-Length: 0\r\n");

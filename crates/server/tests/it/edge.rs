@@ -236,11 +236,8 @@ async fn a_slow_body_keeps_a_pace() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_house_says_so() {
     let ask = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    let cases: [(fn(Bounds) -> Bounds, u16, &str); 2] = [
-        (|bounds| Bounds { source_connections: Some(3), ..bounds }, 429, "too_many_connections"),
-        (|bounds| Bounds { connections: 3, ..bounds }, 503, "overloaded"),
-    ];
-    for (bounds, status, code) in cases {
+    for (source, all, status, code) in [(Some(3), 100, 429, "too_many_connections"), (None, 3, 503, "overloaded")] {
+        let bounds = |bounds| Bounds { source_connections: source, connections: all, ..bounds };
         let house = House::bounded(bounds).await;
         let mut inside = Vec::new();
         for _ in 0..3 {
