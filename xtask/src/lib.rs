@@ -13,6 +13,7 @@ pub mod fuzz;
 pub mod generate;
 pub mod refusals;
 pub mod spec_map;
+pub mod ssrf;
 pub mod test;
 pub mod tidy;
 

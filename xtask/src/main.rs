@@ -62,6 +62,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Every spelling of a forbidden place at every place that fetches, with redirects and names that change.
+    Ssrf,
     /// Runs the fuzz targets one after the other.
     Fuzz {
         /// Only this target; may be given more than once.
@@ -104,6 +106,7 @@ fn run(command: Command) -> Result<()> {
         Command::Diff { arguments } => xtask::delegate::diff(&root, &arguments),
         Command::Bench { arguments } => xtask::delegate::bench(&root, &arguments),
         Command::Crash { arguments } => xtask::delegate::crash(&root, &arguments),
+        Command::Ssrf => xtask::ssrf::command(&root),
         Command::Fuzz { target, seconds, smoke, report } => {
             let mode = if smoke { xtask::fuzz::Mode::Replay } else { xtask::fuzz::Mode::Search { seconds } };
             xtask::fuzz::command(&root, &target, mode, report.as_deref())

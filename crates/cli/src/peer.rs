@@ -14,7 +14,7 @@ use node::{Client, ClientError, Reply};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use trust::{Did, DidDocument, Method, Signed};
+use trust::{Did, DidDocument, Method};
 
 /// Which node is asked.
 #[derive(clap::Args, Clone, Debug)]
@@ -193,8 +193,7 @@ impl Caller {
         let signer =
             Did::parse(signer).map_err(|error| Failure::refused(format!("{address} signs as nobody: {error}")))?;
         let keys = self.keys_of(&signer).await?;
-        let signed = Signed::read(&document).map_err(|error| text.unproved(&error))?;
-        signed.verify_with(&keys).map_err(|error| text.unproved(&error))?;
+        question::verify_kept(&document, &keys).map_err(|error| text.unproved(&error))?;
         match document.root().get("error") {
             Some(error) => Err(Refused::ByNode(Box::new(refusal(error, address)))),
             None => Ok(Said { text, document, signer }),

@@ -10,7 +10,7 @@ use crate::{chance, output};
 use aql::{Instant, Intent, Limits};
 use json::{Document, Node, Pointer};
 use std::path::{Path, PathBuf};
-use trust::{Did, DidDocument, DidError, Method, Signed, SigningKey, Verified};
+use trust::{Did, DidDocument, DidError, Method, SignatureError, Signed, SigningKey, Verified};
 
 /// A question that may be answered.
 pub(crate) struct Question {
@@ -108,6 +108,21 @@ fn verify<'a>(
     let given: Vec<PathBuf> = did_document.into_iter().map(Path::to_owned).collect();
     let keys = keys_of(&signer, &given)?;
     signed.verify_with(&keys).map_err(|error| text.unproved(&error))
+}
+
+/// The members that say when a signed document was made.
+const MADE_MEMBERS: [&str; 4] = ["evaluated_at", "timestamp", "issued_at", "at"];
+
+/// Checks something that was kept: a key that its signer retired since counts for what was made before.
+pub(crate) fn verify_kept<'a>(
+    document: &'a Document,
+    keys: &DidDocument,
+) -> Result<Verified<&'a Document>, SignatureError> {
+    let root = document.root();
+    let made = MADE_MEMBERS.iter().find_map(|member| root.get(member).and_then(Node::as_str));
+    let made = made.and_then(Instant::parse_rfc3339);
+    Signed::read(document)?
+        .verify_kept(keys, |since| made.zip(Instant::parse_rfc3339(since)).is_some_and(|(made, since)| made < since))
 }
 
 /// The keys of a signer: in the DID itself, or in the document that was brought along.

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use node::Node;
-use server::{Listening, Tls};
+use server::{Bounds, Listening, Tls};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
@@ -27,6 +27,17 @@ impl Serving {
         public_url: Option<&str>,
         tls: Option<Tls>,
     ) -> Result<Self, Failure> {
+        Self::start_with(node, listen, public_url, tls, |bounds| bounds)
+    }
+
+    /// The same, with the usual bounds changed.
+    pub(crate) fn start_with(
+        node: Node,
+        listen: SocketAddr,
+        public_url: Option<&str>,
+        tls: Option<Tls>,
+        bound: impl FnOnce(Bounds) -> Bounds,
+    ) -> Result<Self, Failure> {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         let threads = node::turns(processors) + 2;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
@@ -34,10 +45,12 @@ impl Serving {
         let node = Arc::new(node);
         let (stop, stopped) = oneshot::channel();
         let listening = runtime.block_on(Listening::on(listen, tls)).map_err(|error| cannot_serve(&error))?;
+        let bounds = bound(listening.bounds());
+        let listening = listening.with_bounds(bounds);
         let url = listening.url();
         let router = server::router(Arc::clone(&node), public_url, listening.is_tls());
         let signal = runtime.block_on(async { stop_signal() })?;
-        let listener = runtime.spawn(server::serve(listening, router, async move {
+        let listener = runtime.spawn(server::serve(listening, Arc::clone(&node), router, async move {
             tokio::select! {
                 () = signal => {}
                 _ = stopped => {}

@@ -5,6 +5,7 @@
 
 mod twin;
 pub mod chance;
+#[cfg(feature = "live")]
 pub mod crash;
 pub mod generate;
 pub mod differential;

@@ -4,6 +4,7 @@ use crate::invoke::ACTION;
 use crate::node::Node;
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
 use json::{Value, json};
+use std::num::NonZeroU32;
 
 /// Levels of RFC 0020 §7 whose requirements the node meets.
 pub const LEVELS: [&str; 1] = ["Q1"];
@@ -12,6 +13,46 @@ pub const LEVELS: [&str; 1] = ["Q1"];
 pub const CALL_MS_MAX: u64 = 30_000;
 /// Requests of one connection that are under way at once.
 pub const STREAMS_MAX: u32 = 64;
+
+/// How much of the node one caller may use, and for how long it is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// Bytes of a request's head.
+    pub head_bytes: usize,
+    /// Header fields of a request.
+    pub headers: usize,
+    /// Milliseconds for the head of a request.
+    pub head_ms: u64,
+    /// Milliseconds for the next request on an open connection.
+    pub idle_ms: u64,
+    /// Milliseconds for a body, beside the time that its bytes may take.
+    pub body_ms: u64,
+    /// The slowest pace of a body.
+    pub body_bytes_per_second: u64,
+    /// Connections at a time.
+    pub connections: usize,
+    /// Requests under way at a time.
+    pub requests: usize,
+    /// Connections of one source at a time.
+    pub source_connections: usize,
+    /// Requests of one source in a second.
+    pub source_requests_per_second: NonZeroU32,
+}
+
+/// The bounds at the edge.
+pub const EDGE: Edge = Edge {
+    head_bytes: 16 * 1024,
+    headers: 64,
+    head_ms: 5_000,
+    idle_ms: 60_000,
+    body_ms: 5_000,
+    body_bytes_per_second: 1_024,
+    connections: 4_096,
+    requests: 4_096,
+    source_connections: 64,
+    source_requests_per_second: NonZeroU32::MIN.saturating_add(19),
+};
+
 /// What stands for no bound, where a number must stand.
 const UNBOUNDED: u64 = 1_000_000_000;
 
@@ -135,6 +176,13 @@ pub(crate) fn limits() -> Value {
         },
         "evaluation": {"visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps},
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
+        "edge": {
+            "head_bytes": EDGE.head_bytes, "headers": EDGE.headers, "head_ms": EDGE.head_ms, "idle_ms": EDGE.idle_ms,
+            "body_ms": EDGE.body_ms, "body_bytes_per_second": EDGE.body_bytes_per_second,
+            "connections": EDGE.connections, "requests": EDGE.requests,
+            "source_connections": EDGE.source_connections,
+            "source_requests_per_second": EDGE.source_requests_per_second, "streams": STREAMS_MAX,
+        },
     })
 }
 

@@ -5,7 +5,7 @@
 
 use crate::clock::instant;
 use crate::collection::{Collection, record_of};
-use crate::node::Node;
+use crate::node::{Node, Purpose};
 use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_window, commit_refused, missing, text};
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
@@ -109,11 +109,11 @@ impl Node {
             Marked::Other => return Err(reused().into()),
             Marked::New => {}
         }
-        self.check_quota(deletion.principal.as_str())?;
         let keys = self.keys_of(&deletion.principal).await?;
         let node = Arc::clone(self);
         self.work(move || {
             verify(&deletion.document, &keys)?;
+            node.charge(&deletion.principal, Purpose::Message)?;
             // The whole log is looked through, so one at a time.
             let _alone = node.deleting.try_lock().map_err(|_| busy())?;
             let at = node.clock.millis();
@@ -201,7 +201,5 @@ fn reused() -> Refusal {
 
 fn busy() -> Refusal {
     let detail = "another deletion is under way; send the same request again in a moment";
-    let mut refusal = Refusal::new(Class::RateLimited, "too_many_requests", detail);
-    refusal.retry_after_ms = Some(1_000);
-    refusal
+    Refusal::new(Class::RateLimited, "too_many_requests", detail).retry_after(1_000)
 }

@@ -6,7 +6,7 @@
 use crate::clock::instant;
 use crate::collection::Collection;
 use crate::fact::Fact;
-use crate::node::Node;
+use crate::node::{Node, Purpose};
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Accepted, Judged, candidate, evaluator};
 use aql::{Decision, Intent, Limits};
@@ -46,7 +46,8 @@ impl Node {
         let keys = self.issuer_keys(&received).await?;
         let node = Arc::clone(self);
         self.work(move || {
-            let accepted = received.verify(&keys)?;
+            let accepted = received.verify(keys.as_deref())?;
+            node.charge(&accepted.issuer, Purpose::Explanation)?;
             let output = match wanted {
                 Some(id) => node.explain_candidate(&accepted, &id)?,
                 None => node.explain_question(&accepted)?,

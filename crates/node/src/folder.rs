@@ -1,12 +1,13 @@
 //! The data folder as a whole: looked at, copied, put back.
 //!
-//! A copy holds the truth, the node's key and the operator's list of incidents. The index is made again from the log;
+//! A copy holds the truth, the node's keys and the operator's list of incidents. The index is made again from the log;
 //! answers that were kept for repeated questions are not copied, so a restored node may answer one of them anew.
 //!
 //! INVARIANT: nothing here works on a folder that a node has open.
 
+use crate::clock::Clock;
 use crate::duties::INCIDENTS_FILE;
-use crate::identity::{KEY_FILE, key_of};
+use crate::identity::{self, FILES, Keys, Rotation};
 use crate::refusal::Error;
 use std::fs;
 use std::path::Path;
@@ -29,6 +30,13 @@ pub fn check(data: &Path) -> Result<Soundness, Error> {
     Ok(opened(data)?.check()?)
 }
 
+/// Makes the key that follows the one of the node in this folder; it signs after it has been announced for a while, or
+/// at once.
+pub fn rotate(data: &Path, clock: &Clock, at_once: bool) -> Result<Rotation, Error> {
+    let _store = opened(data)?;
+    identity::rotate(data, clock.millis(), at_once)
+}
+
 /// Copies a data folder into an empty or new one; every copied change is read again.
 pub fn backup(data: &Path, to: &Path) -> Result<Copied, Error> {
     copy(data, to)
@@ -48,11 +56,13 @@ fn copy(from: &Path, to: &Path) -> Result<Copied, Error> {
     empty(to)?;
     let failed = |error: std::io::Error| Error::fault(format!("{}: {error}", to.display()));
     store.backup(&to.join(STORE)).map_err(Error::fault)?;
-    if from.join(KEY_FILE).exists() {
+    let files = FILES.into_iter().filter(|file| from.join(file).exists());
+    if files.clone().next().is_some() {
         // Read first, so that no key is copied that the node would not take.
-        key_of(from)?;
+        Keys::open(from)?;
     }
-    for file in [KEY_FILE, INCIDENTS_FILE].into_iter().filter(|file| from.join(file).exists()) {
+    let incidents = [INCIDENTS_FILE].into_iter().filter(|file| from.join(file).exists());
+    for file in files.chain(incidents) {
         // The copy takes the permissions along: whoever could not read the one cannot read the other.
         fs::copy(from.join(file), to.join(file)).map_err(failed)?;
     }

@@ -1,40 +1,63 @@
 //! RFC 0020 A.3 R6: who this node is, and its signature under everything it says.
+//!
+//! Keys follow one another. A new one is announced in the DID document before it signs, so that nobody who remembers
+//! the document for a while meets a key that is not in it; the old one stays there with the moment since which it no
+//! longer counts, so that what it signed can be checked for ever (decisions/0061).
+//!
+//! INVARIANT: at every moment one key signs, and the document of that moment lists it.
 
-use crate::chance;
-use crate::refusal::Error;
-use json::{Document, Limits, Value, json};
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
-use trust::{Algorithm, Did, SigningKey, encoding};
-use zeroize::Zeroizing;
+mod keys;
 
-/// The file of the node's key, in its data folder.
-pub(crate) const KEY_FILE: &str = "node.key";
+pub use keys::Rotation;
+pub(crate) use keys::{FILES, Keys, rotate};
 
-/// The fragment of the node's key when the node has a name of its own.
+use crate::clock::{Clock, instant};
+use json::{Value, json};
+use trust::{Algorithm, Did, PublicKey, SigningKey, encoding};
+
+/// The fragment of the node's first key when the node has a name of its own.
 const KEY_NAME: &str = "node-key";
 
-/// The node's name and key.
+/// The node's name and keys.
 #[derive(Debug)]
 pub struct Identity {
-    key: SigningKey,
     did: Did,
+    current: Held,
+    /// The key that follows, and from when on, in milliseconds since 1970.
+    next: Option<(Held, i64)>,
+    retired: Vec<Retired>,
+    clock: Clock,
+}
+
+/// A key to sign with, and its name.
+#[derive(Debug)]
+struct Held {
+    key: SigningKey,
     kid: String,
 }
 
+/// A key that signed once.
+#[derive(Clone, Debug)]
+pub(crate) struct Retired {
+    pub(crate) key: PublicKey,
+    /// In milliseconds since 1970.
+    pub(crate) since: i64,
+}
+
 impl Identity {
-    /// A node that is called by its key.
-    pub fn of_key(key: SigningKey) -> Self {
+    /// A node that is called by its key, and so by another name with each key.
+    pub(crate) fn of_key(keys: Keys, clock: Clock) -> Self {
+        let key = keys.current;
         let (did, kid) = (key.did_key(), key.key_id().to_string());
-        Self { key, did, kid }
+        Self { did, current: Held { key, kid }, next: None, retired: Vec::new(), clock }
     }
 
-    /// A node that is called by the address where it publishes its key.
-    pub fn named(key: SigningKey, did: Did) -> Self {
-        let kid = format!("{did}#{KEY_NAME}");
-        Self { key, did, kid }
+    /// A node that is called by the address where it publishes its keys.
+    pub(crate) fn named(keys: Keys, did: Did, clock: Clock) -> Self {
+        let held = |key: SigningKey, number: usize| Held { key, kid: key_name(&did, number) };
+        let earlier = keys.retired.len();
+        let next = keys.next.map(|(key, from)| (held(key, earlier + 1), from));
+        Self { current: held(keys.current, earlier), next, retired: keys.retired, did, clock }
     }
 
     /// What the node is called.
@@ -42,29 +65,66 @@ impl Identity {
         &self.did
     }
 
-    /// The DID document that lets others check the node's signatures.
+    /// The DID document that lets others check the node's signatures, now and of the past.
     pub fn document(&self) -> Value {
-        let public = self.key.public();
+        let now = self.clock.millis();
+        let method = |kid: &str, key: &PublicKey| {
+            json!({
+                "id": kid,
+                "type": "Ed25519VerificationKey2020",
+                "controller": self.did.as_str(),
+                "publicKeyMultibase": key.to_multibase(),
+            })
+        };
+        let revoked = |kid: &str, key: &PublicKey, since: i64| {
+            let mut method = method(kid, key);
+            if let Some(members) = method.as_object_mut() {
+                members.insert("revoked".to_owned(), json!(instant(since).to_string()));
+            }
+            method
+        };
+        let mut signing = vec![&self.current];
+        let mut past: Vec<Value> = self
+            .retired
+            .iter()
+            .enumerate()
+            .map(|(number, retired)| revoked(&key_name(&self.did, number), &retired.key, retired.since))
+            .collect();
+        match &self.next {
+            Some((next, from)) if *from <= now => {
+                past.push(revoked(&self.current.kid, &self.current.key.public(), *from));
+                signing = vec![next];
+            }
+            Some((next, _)) => signing.push(next),
+            None => {}
+        }
+        let names: Vec<&str> = signing.iter().map(|held| held.kid.as_str()).collect();
+        let mut methods: Vec<Value> = signing.iter().map(|held| method(&held.kid, &held.key.public())).collect();
+        methods.extend(past);
         json!({
             "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/ed25519-2020/v1"],
             "id": self.did.as_str(),
-            "verificationMethod": [{
-                "id": self.kid,
-                "type": "Ed25519VerificationKey2020",
-                "controller": self.did.as_str(),
-                "publicKeyMultibase": public.to_multibase(),
-            }],
-            "authentication": [self.kid],
-            "assertionMethod": [self.kid],
+            "verificationMethod": methods,
+            "authentication": names,
+            "assertionMethod": names,
         })
+    }
+
+    /// The key that signs now.
+    fn held(&self) -> &Held {
+        match &self.next {
+            Some((next, from)) if *from <= self.clock.millis() => next,
+            _ => &self.current,
+        }
     }
 
     /// The signature member for a body in canonical form.
     pub(crate) fn signature(&self, body: &[u8]) -> Value {
+        let held = self.held();
         json!({
             "alg": Algorithm::EdDsa.name(),
-            "kid": self.kid,
-            "value": encoding::encode(&self.key.sign(body)),
+            "kid": held.kid,
+            "value": encoding::encode(&held.key.sign(body)),
         })
     }
 
@@ -88,43 +148,10 @@ impl Identity {
     }
 }
 
-/// The key in a data folder, made when there is none.
-pub(crate) fn key_of(folder: &Path) -> Result<SigningKey, Error> {
-    let path = folder.join(KEY_FILE);
-    let failed = |error: std::io::Error| Error::fault(format!("{}: {error}", path.display()));
-    match fs::read(&path) {
-        Ok(text) => read_key(&Zeroizing::new(text))
-            .ok_or_else(|| Error::fault(format!("{} holds no Ed25519 key as a private JWK", path.display())))
-            .and_then(|key| private(&path).map(|()| key)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let seed = Zeroizing::new(chance::bytes::<32>()?);
-            let key = SigningKey::from_seed(*seed);
-            let mut jwk = key.public().to_jwk();
-            if let Some(members) = jwk.as_object_mut() {
-                members.insert("d".to_owned(), json!(encoding::encode(seed.as_ref())));
-            }
-            let text = Zeroizing::new(format!("{jwk:#}\n"));
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-            file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-            Ok(key)
-        }
-        Err(error) => Err(failed(error)),
+/// The name of the key that followed so many others.
+fn key_name(did: &Did, earlier: usize) -> String {
+    match earlier {
+        0 => format!("{did}#{KEY_NAME}"),
+        earlier => format!("{did}#{KEY_NAME}-{}", earlier + 1),
     }
-}
-
-/// A key that others can read is no key any more.
-fn private(path: &Path) -> Result<(), Error> {
-    let mode = fs::metadata(path).map_err(Error::fault)?.permissions().mode();
-    if mode & 0o077 == 0 {
-        return Ok(());
-    }
-    Err(Error::fault(format!("{} can be read by others; `chmod 600` it, and consider a new key", path.display())))
-}
-
-fn read_key(text: &[u8]) -> Option<SigningKey> {
-    let document = Document::parse(text, &Limits::INTENT).ok()?;
-    let jwk = document.root();
-    let seed = Zeroizing::new(encoding::decode_url(jwk.get("d")?.as_str()?)?);
-    let key = SigningKey::from_seed(seed.as_slice().try_into().ok()?);
-    (key.public().to_jwk().get("x")?.as_str() == jwk.get("x")?.as_str()).then_some(key)
 }

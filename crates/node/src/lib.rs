@@ -24,12 +24,14 @@ mod refusal;
 mod clock;
 mod chance;
 
-pub use announce::{CALL_MS_MAX, LEVELS, STREAMS_MAX};
+pub use announce::{CALL_MS_MAX, EDGE, Edge, LEVELS, STREAMS_MAX};
 pub use clock::Clock;
 pub use duties::AUDIT_MAX;
-pub use identity::Identity;
+pub use identity::{Identity, Rotation};
 pub use import::{Imported, Told, kind_of};
 pub use node::{Config, Node, Operator, turns};
-pub use outbound::{Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Reply};
+pub use outbound::{
+    Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Line, Message, Reply,
+};
 pub use refusal::{Class, Error, Refusal};
 pub use resolve::{PAGE, REJECTED};

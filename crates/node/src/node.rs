@@ -4,8 +4,8 @@ use crate::catalog::{Catalog, SEAL_AT};
 use crate::clock::{Clock, instant};
 use crate::collection::Collection;
 use crate::folder::STORE;
-use crate::identity::{self, Identity};
-use crate::outbound::{Dids, Door, DoorPolicy};
+use crate::identity::{Identity, Keys};
+use crate::outbound::{Dids, Door, DoorPolicy, registrable};
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies::Replies;
 use crate::resolve::{Pages, delegates};
@@ -19,8 +19,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::Store;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use trust::Did;
+use url::Url;
 
 /// How a node is to be run.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +36,9 @@ pub struct Config {
     pub over_budget: OverBudget,
     /// Whom the node may ask.
     pub door: DoorPolicy,
+    /// Somebody whose signature nobody can check and whose discovery intents are answered all the same: the issuer of
+    /// the public suite's probe. For a node on loopback only.
+    pub unverified_issuer: Option<Did>,
     /// What tells the time.
     pub clock: Clock,
     /// Who answers for the node.
@@ -73,6 +77,7 @@ pub struct Node {
     pub(crate) identity: Identity,
     pub(crate) dids: Dids,
     pub(crate) clock: Clock,
+    pub(crate) unverified_issuer: Option<Did>,
     pub(crate) over_budget: OverBudget,
     /// What the category delegation demands of a manifest.
     pub(crate) delegates: Constraints,
@@ -81,14 +86,22 @@ pub struct Node {
     pub(crate) requests_per_second: Option<NonZeroU32>,
     /// Held by whoever withdraws everything of a principal.
     pub(crate) deleting: Mutex<()>,
-    quota: Option<DefaultKeyedRateLimiter<String>>,
-    /// Jobs that run at once; more would only wait for the processors.
-    workers: Semaphore,
+    quota: Option<Quotas>,
+    turns: Turns,
     keeper: Option<Keeper>,
 }
 
-/// Issuers that the quota remembers before it forgets those who have been quiet.
+/// Issuers, and domains, that the quota remembers before it forgets those who have been quiet.
 const ISSUERS_MAX: usize = 65_536;
+/// How many issuers' quotas all issuers of one domain have together.
+const DOMAIN_SHARE: u32 = 5;
+
+/// Jobs that run or wait for their turn; whoever comes on top is told so at once.
+const JOBS_MAX: usize = 1_024;
+/// How long a job waits for its turn.
+const TURN_TIME: Duration = Duration::from_secs(2);
+/// Jobs that wait for the disk at a time, fewer than there are threads for that.
+const DISK_JOBS_MAX: usize = 256;
 
 /// Jobs that run at once on so many processors; a server needs two threads more.
 pub fn turns(processors: usize) -> usize {
@@ -116,27 +129,39 @@ impl Node {
         let catalog = Arc::new(Catalog::open(&config.data, &store, progress)?);
         let replies = Replies::open(&config.data.join("replies"), config.clock.millis())
             .map_err(|error| cannot_use(&config.data, &error))?;
-        let key = identity::key_of(&config.data)?;
-        let identity = match config.public_url.as_deref().map(did_of).transpose()?.flatten() {
-            Some(did) => Identity::named(key, did),
-            None => Identity::of_key(key),
+        let did = config.public_url.as_deref().map(did_of).transpose()?.flatten();
+        if config.unverified_issuer.is_some() && did.is_some() {
+            return Err(Error::fault("a node with a public name answers nobody whose signature cannot be checked"));
+        }
+        let keys = Keys::open(&config.data)?.settle(&config.data, config.clock.millis(), did.is_some())?;
+        let identity = match did {
+            Some(did) => Identity::named(keys, did, config.clock.clone()),
+            None => Identity::of_key(keys, config.clock.clone()),
         };
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        let door = Door::new(config.door.clone()).map_err(Error::fault)?;
+        if door.is_rootless() {
+            tracing::warn!(
+                "no CA certificates were found, so only did:key can be verified; install the system's bundle or name one \
+                 in SSL_CERT_FILE"
+            );
+        }
         Ok(Self {
             store,
             replies,
             pages: Pages::default(),
             identity,
-            dids: Dids::new(Arc::new(Door::new(config.door.clone()).map_err(Error::fault)?)),
+            dids: Dids::new(Arc::new(door)),
             clock: config.clock.clone(),
+            unverified_issuer: config.unverified_issuer.clone(),
             over_budget: config.over_budget,
             delegates: delegates()?,
             data: config.data.clone(),
             operator: config.operator.clone(),
             requests_per_second: config.requests_per_second,
             deleting: Mutex::default(),
-            quota: config.requests_per_second.map(|rate| RateLimiter::keyed(Quota::per_second(rate))),
-            workers: Semaphore::new(turns(processors)),
+            quota: config.requests_per_second.map(Quotas::new),
+            turns: Turns::new(turns(processors)),
             keeper: Some(Keeper::start(&catalog)?),
             catalog,
         })
@@ -174,25 +199,31 @@ impl Node {
     /// It runs where it stands: handing it to another thread would cost more than most answers take. There are more
     /// threads than turns, so that somebody is always free to serve the others.
     pub(crate) async fn work<T>(&self, job: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let _turn = self.workers.acquire().await.map_err(Error::fault)?;
+        let _turn = self.turns.take().await?;
         job()
     }
 
-    pub(crate) fn check_quota(&self, issuer: &str) -> Result<(), Error> {
-        let Some(quota) = &self.quota else { return Ok(()) };
-        // The table is swept when it is large, so that invented names do not fill it.
-        if quota.len() > ISSUERS_MAX {
-            quota.retain_recent();
-        }
-        quota.check_key(&issuer.to_owned()).map_err(|_| {
-            let mut refusal = Refusal::new(
-                Class::RateLimited,
-                "too_many_requests",
-                "this issuer sends more than the node answers; wait",
-            );
-            refusal.retry_after_ms = Some(1_000);
-            refusal.into()
-        })
+    /// Runs a job where waiting for the disk holds nobody up; it stays inside the span of its request.
+    pub(crate) async fn off_thread<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let place = Arc::clone(&self.turns.disk).try_acquire_owned().map_err(|_| Refusal::overloaded())?;
+        let span = tracing::Span::current();
+        let job = move || {
+            // The place is given back when the job ends, not when somebody stops waiting for it.
+            let _place = place;
+            span.in_scope(job)
+        };
+        tokio::task::spawn_blocking(job).await.map_err(Error::fault)?
+    }
+
+    /// Counts a message of somebody whose signature holds; nobody can use up another's quota.
+    pub(crate) fn charge(&self, issuer: &Did, purpose: Purpose) -> Result<(), Error> {
+        let allowed = self.quota.as_ref().is_none_or(|quota| quota.charge(issuer, purpose));
+        let detail = "this issuer sends more than the node answers; wait";
+        let refusal = || Refusal::new(Class::RateLimited, "too_many_requests", detail).retry_after(1_000);
+        if allowed { Ok(()) } else { Err(refusal().into()) }
     }
 
     /// Something this node says, in the core protocol's signed envelope.
@@ -247,12 +278,76 @@ fn open_store(config: &Config) -> Result<Store, Error> {
     Store::open(&config.data.join(STORE)).map_err(Error::fault)
 }
 
-/// Runs a job where waiting for the disk holds nobody up; it stays inside the span of its request.
-pub(crate) async fn off_thread<T: Send + 'static>(
-    job: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    let span = tracing::Span::current();
-    tokio::task::spawn_blocking(move || span.in_scope(job)).await.map_err(Error::fault)?
+/// Who runs, who waits, and how many.
+#[derive(Debug)]
+struct Turns {
+    /// Jobs that run at once; more would only wait for the processors.
+    workers: Semaphore,
+    jobs: Semaphore,
+    disk: Arc<Semaphore>,
+}
+
+/// A turn to compute, until this is dropped.
+struct Turn<'a> {
+    _job: SemaphorePermit<'a>,
+    _worker: SemaphorePermit<'a>,
+}
+
+impl Turns {
+    fn new(workers: usize) -> Self {
+        let [jobs, disk] = [JOBS_MAX, DISK_JOBS_MAX].map(Semaphore::new);
+        Self { workers: Semaphore::new(workers), jobs, disk: Arc::new(disk) }
+    }
+
+    /// Waits for a turn, and not for long: whoever is told soon can go elsewhere.
+    async fn take(&self) -> Result<Turn<'_>, Error> {
+        let job = self.jobs.try_acquire().map_err(|_| Refusal::overloaded())?;
+        let worker = tokio::time::timeout(TURN_TIME, self.workers.acquire()).await;
+        let worker = worker.map_err(|_| Refusal::overloaded())?.map_err(Error::fault)?;
+        Ok(Turn { _job: job, _worker: worker })
+    }
+}
+
+/// What an issuer's quota is used for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    /// Something that the issuer signed for this, once.
+    Message,
+    /// Whoever has an intent can ask why; so it must not hold up its issuer's next one.
+    Explanation,
+}
+
+/// What issuers, and the domains they live in, have left of their second.
+#[derive(Debug)]
+struct Quotas {
+    issuers: DefaultKeyedRateLimiter<String>,
+    domains: DefaultKeyedRateLimiter<String>,
+}
+
+impl Quotas {
+    fn new(rate: NonZeroU32) -> Self {
+        let domain = rate.saturating_mul(NonZeroU32::MIN.saturating_add(DOMAIN_SHARE - 1));
+        Self {
+            issuers: RateLimiter::keyed(Quota::per_second(rate)),
+            domains: RateLimiter::keyed(Quota::per_second(domain)),
+        }
+    }
+
+    fn charge(&self, issuer: &Did, purpose: Purpose) -> bool {
+        let mark = match purpose {
+            Purpose::Message => "",
+            Purpose::Explanation => " why",
+        };
+        let charge = |quota: &DefaultKeyedRateLimiter<String>, name: &str| {
+            if quota.len() > ISSUERS_MAX {
+                quota.retain_recent();
+            }
+            quota.check_key(&format!("{name}{mark}")).is_ok()
+        };
+        let url = issuer.document_url().and_then(|url| Url::parse(&url).ok());
+        let host = url.as_ref().and_then(Url::host_str);
+        charge(&self.issuers, issuer.as_str()) && host.is_none_or(|host| charge(&self.domains, registrable(host)))
+    }
 }
 
 /// The DID of an address: did:web for a public one, none for plain HTTP, which proves nothing.
@@ -295,5 +390,59 @@ impl Drop for Keeper {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn whoever_comes_when_everybody_is_busy_is_told_so_and_nobody_hangs() {
+        let turns = Turns::new(2);
+        let (first, second) = (turns.take().await.unwrap(), turns.take().await.unwrap());
+        let waiting = async {
+            let mut told = 0;
+            let all = (0..JOBS_MAX + 10).map(|_| turns.take());
+            for turn in futures(all).await {
+                let Err(Error::Refusal(refusal)) = turn else { panic!("a third turn of two") };
+                assert_eq!((refusal.code, refusal.retry_after_ms), ("overloaded", Some(1_000)));
+                told += 1;
+            }
+            told
+        };
+        let told = tokio::time::timeout(TURN_TIME * 2, waiting).await.unwrap();
+        assert_eq!(told, JOBS_MAX + 10);
+        drop((first, second));
+        assert!(turns.take().await.is_ok());
+    }
+
+    /// All of them at once, to the end.
+    async fn futures<T>(all: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+        let mut all: Vec<_> = all.map(Box::pin).collect();
+        let mut done = Vec::new();
+        std::future::poll_fn(|context| {
+            all.retain_mut(|future| match future.as_mut().poll(context) {
+                std::task::Poll::Ready(value) => {
+                    done.push(value);
+                    false
+                }
+                std::task::Poll::Pending => true,
+            });
+            if all.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+        done
+    }
+
+    #[test]
+    fn issuers_of_one_domain_share_what_five_have() {
+        let quotas = Quotas::new(NonZeroU32::new(10).unwrap());
+        let charged = |dids: &mut dyn Iterator<Item = String>| {
+            dids.filter(|did| quotas.charge(&Did::parse(did).unwrap(), Purpose::Message)).count()
+        };
+        assert_eq!(charged(&mut (0..100).map(|_| "did:web:a.example.com".to_owned())), 10);
+        assert_eq!(charged(&mut (0..100).map(|n| format!("did:web:h{n}.example.com"))), 40);
+        assert_eq!(charged(&mut (0..100).map(|n| format!("did:web:h.example{n}.com"))), 100);
     }
 }

@@ -1,25 +1,31 @@
 //! The door out: the one place that asks somebody else, first of all for the DID documents that RFC 0020 A.3 R1 needs.
 //!
 //! Whom we ask is chosen by strangers. So the URL is checked before anything is sent, a name is resolved once, every
-//! address of the answer is checked, and the connection goes to the addresses that were checked and to no other. No
-//! proxy, no redirect, no content encoding, no connection kept.
+//! address of the answer is checked, and the connection goes to the addresses that were checked and to no other. Where
+//! an errand may be sent on, every hop is checked like the first. No proxy, no content encoding, no connection kept.
+//! Whom the person at the terminal or the operator names is asked on a [`Line`] instead.
 //!
 //! INVARIANT: nothing a peer sent is part of an error; bodies stay within the bound while they arrive.
 
 mod policy;
+mod errand;
 mod pace;
 mod cache;
 mod dids;
+mod line;
 mod client;
 
-pub use client::{Client, ClientError, Reply};
+pub use client::{Client, ClientError};
 pub use dids::{DidError, Dids};
+pub use errand::Errand;
+pub use line::{Line, Message, Reply};
 pub use policy::DoorPolicy;
+pub(crate) use policy::registrable;
 
 use pace::Pace;
 use policy::{Destination, Reach};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Response, StatusCode, Url};
 use rustls::{ClientConfig, RootCertStore};
 use std::error::Error;
@@ -28,11 +34,18 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
-use tokio::time::timeout;
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep_until, timeout};
 
 /// More addresses of one name are not tried.
 const ADDRESSES_MAX: usize = 16;
+
+/// Names that the system looks up at a time. It cannot be told to stop, and its threads are those of the store.
+const LOOKUPS_MAX: usize = 64;
+
+/// What is added to the time for connecting, so that a place that refuses and one that is silent take equally long.
+const SILENCE_MARGIN: Duration = Duration::from_millis(500);
 
 /// Makes outbound requests within a policy.
 pub struct Door {
@@ -40,6 +53,10 @@ pub struct Door {
     policy: DoorPolicy,
     reach: Reach,
     pace: Pace,
+    /// Whether nobody is trusted, so that nobody can be asked.
+    rootless: bool,
+    /// When it is told at the earliest that nobody answers properly: a stranger is not to find out which ports are open.
+    silence: Duration,
 }
 
 /// Why there is no door.
@@ -55,13 +72,21 @@ pub enum DoorError {
 
 impl Door {
     /// A door that asks the system for names and for the certificates to trust.
+    ///
+    /// Where there are no certificates to trust, there is a door all the same, and it refuses every errand by name.
     pub fn new(policy: DoorPolicy) -> Result<Self, DoorError> {
-        let roots = roots();
-        if roots.is_empty() && !policy.private_networks {
-            return Err(DoorError::NoRoots);
-        }
-        let (reach, lookup) = (policy.reach(), SystemLookup { absolute: !policy.private_networks });
-        Self::with(policy, reach, Arc::new(lookup), roots)
+        Self::trusting(roots(), policy)
+    }
+
+    fn trusting(roots: RootCertStore, policy: DoorPolicy) -> Result<Self, DoorError> {
+        let rootless = roots.is_empty() && !policy.private_networks;
+        let (reach, lookup) = (policy.reach(), SystemLookup::new(!policy.private_networks));
+        Ok(Self { rootless, ..Self::with(policy, reach, Arc::new(lookup), roots)? })
+    }
+
+    /// Whether nobody can be asked, since there are no certificates to trust.
+    pub fn is_rootless(&self) -> bool {
+        self.rootless
     }
 
     /// A door whose names, addresses and roots are chosen by the caller.
@@ -89,50 +114,113 @@ impl Door {
             .default_headers(headers)
             .build()
             .map_err(|error| DoorError::Setup(error.into()))?;
-        Ok(Self { client, reach, pace: Pace::new(&policy), policy })
+        let silence = if policy.private_networks { Duration::ZERO } else { policy.connect + SILENCE_MARGIN };
+        Ok(Self { client, reach, pace: Pace::new(&policy), policy, rootless: false, silence })
     }
 
-    /// The body found at a URL, if it has at most `bytes_max` bytes.
-    pub(crate) async fn fetch(&self, url: &str, bytes_max: usize, now: Instant) -> Result<Vec<u8>, FetchError> {
-        let destination = self.policy.admit(url, self.reach)?;
-        if !self.pace.count(&destination, now) {
-            return Err(FetchError::RateLimited);
+    /// What is found at a URL.
+    pub async fn fetch(&self, errand: Errand, url: &str, now: Instant) -> Result<Vec<u8>, FetchError> {
+        self.run(errand, url, None, now).await
+    }
+
+    /// What is answered to a document that is sent to a URL.
+    pub async fn send(&self, errand: Errand, url: &str, body: Vec<u8>, now: Instant) -> Result<Vec<u8>, FetchError> {
+        self.run(errand, url, Some(body), now).await
+    }
+
+    async fn run(&self, errand: Errand, url: &str, body: Option<Vec<u8>>, now: Instant) -> Result<Vec<u8>, FetchError> {
+        let (destination, begun) = (self.policy.admit(url, self.reach)?, tokio::time::Instant::now());
+        if self.rootless {
+            return Err(FetchError::NoRoots);
         }
+        let _place = self.pace.place().ok_or(FetchError::RateLimited)?;
         let mut admitted = false;
         let asking = async {
+            if !self.pace.count(&destination, now) {
+                return Err(FetchError::RateLimited);
+            }
             let _turn = self.pace.turn(&destination).await.ok_or(FetchError::RateLimited)?;
             admitted = true;
-            self.ask(&destination, bytes_max).await
+            self.follow(errand, destination, body, now).await
         };
-        match timeout(self.policy.total, asking).await {
+        let outcome = match timeout(self.policy.total, asking).await {
             Ok(outcome) => outcome,
             Err(_) if admitted => Err(FetchError::Timeout),
             Err(_) => Err(FetchError::RateLimited),
+        };
+        if matches!(outcome, Err(FetchError::Unreachable | FetchError::NotTls)) {
+            sleep_until(begun + self.silence).await;
+        }
+        outcome
+    }
+
+    /// Asks, and asks again where it is sent on, as often as the errand allows.
+    async fn follow(
+        &self,
+        errand: Errand,
+        mut destination: Destination,
+        body: Option<Vec<u8>>,
+        now: Instant,
+    ) -> Result<Vec<u8>, FetchError> {
+        for _ in 0..errand.redirects_max() {
+            match self.ask(errand, &destination, body.as_ref()).await? {
+                Asked::Found(found) => return Ok(found),
+                Asked::Elsewhere(location) => destination = self.policy.hop(&destination, &location, self.reach)?,
+            }
+            if !self.pace.count(&destination, now) {
+                return Err(FetchError::RateLimited);
+            }
+        }
+        match self.ask(errand, &destination, body.as_ref()).await? {
+            Asked::Found(found) => Ok(found),
+            Asked::Elsewhere(_) => Err(FetchError::Redirect),
         }
     }
 
     /// Asks with TLS; on this machine, in a test network, also without when nobody there speaks it.
-    async fn ask(&self, destination: &Destination, bytes_max: usize) -> Result<Vec<u8>, FetchError> {
-        let outcome = self.get(destination.url().clone(), bytes_max).await;
+    async fn ask(
+        &self,
+        errand: Errand,
+        destination: &Destination,
+        body: Option<&Vec<u8>>,
+    ) -> Result<Asked, FetchError> {
+        let outcome = self.exchange(errand, destination.url().clone(), body).await;
         match (outcome, destination.plain()) {
-            (Err(FetchError::NotTls | FetchError::Unreachable), Some(plain)) => self.get(plain, bytes_max).await,
+            (Err(FetchError::NotTls | FetchError::Unreachable), Some(plain)) => {
+                self.exchange(errand, plain, body).await
+            }
             (outcome, _) => outcome,
         }
     }
 
-    async fn get(&self, url: Url, bytes_max: usize) -> Result<Vec<u8>, FetchError> {
-        let response = self.client.get(url).send().await.map_err(|error| diagnose(&error))?;
+    async fn exchange(&self, errand: Errand, url: Url, body: Option<&Vec<u8>>) -> Result<Asked, FetchError> {
+        let request = match body {
+            None => self.client.get(url),
+            Some(body) => self.client.post(url).header(CONTENT_TYPE, "application/json").body(body.clone()),
+        };
+        let response = request.send().await.map_err(|error| diagnose(&error))?;
         match response.status() {
             StatusCode::OK => {}
+            status if status.is_success() && body.is_some() => {}
             StatusCode::GONE => return Err(FetchError::Gone),
-            status if status.is_redirection() => return Err(FetchError::Redirect),
+            status if status.is_redirection() => {
+                let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+                return location.map(|text| Asked::Elsewhere(text.to_owned())).ok_or(FetchError::Redirect);
+            }
             _ => return Err(FetchError::Status),
         }
         if !response.headers().get_all(CONTENT_ENCODING).iter().all(identity) {
             return Err(FetchError::ContentEncoding);
         }
-        read(response, bytes_max).await
+        read(response, errand.bytes_max()).await.map(Asked::Found)
     }
+}
+
+/// What came of asking once.
+enum Asked {
+    Found(Vec<u8>),
+    /// As the other side wrote it, unchecked.
+    Elsewhere(String),
 }
 
 /// The certificates that the system trusts.
@@ -167,33 +255,49 @@ async fn read(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, Fetch
 }
 
 /// Why nothing was fetched. It says what happened and nothing of what was received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FetchError {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
     /// No https URL without user information.
+    #[error("this is no https address without user information")]
     Url,
     /// A place the policy does not reach.
+    #[error("the address leads outside the public internet")]
     HostForbidden,
     /// A port the policy does not reach.
+    #[error("the address names a port that is not asked")]
     PortForbidden,
     /// Too many requests to this domain, or too many waiting.
+    #[error("too many requests wait to be sent")]
     RateLimited,
+    /// Nobody is trusted, so nobody is asked.
+    #[error("there are no CA certificates to trust")]
+    NoRoots,
     /// No such name, or nobody answers properly.
+    #[error("nobody answers")]
     Unreachable,
     /// Not within the time.
+    #[error("there was no answer in time")]
     Timeout,
     /// A certificate that proves nothing.
+    #[error("a certificate that proves nothing was shown")]
     Certificate,
     /// Something else than TLS.
+    #[error("nobody speaks TLS")]
     NotTls,
     /// Sent elsewhere.
+    #[error("we were sent elsewhere")]
     Redirect,
     /// Compressed.
+    #[error("a compressed reply came")]
     ContentEncoding,
     /// More bytes than asked for.
+    #[error("a reply longer than asked for came")]
     TooLarge,
     /// It was here and is gone for good.
+    #[error("what was there is gone for good")]
     Gone,
     /// Any other status than success.
+    #[error("the reply was no success")]
     Status,
 }
 
@@ -210,7 +314,8 @@ fn diagnose(error: &reqwest::Error) -> FetchError {
         }
         cause = beneath(current);
     }
-    if error.is_timeout() { FetchError::Timeout } else { FetchError::Unreachable }
+    // Who does not accept in time and who refuses are the same to a stranger who wants to know our neighbours.
+    if error.is_timeout() && !error.is_connect() { FetchError::Timeout } else { FetchError::Unreachable }
 }
 
 /// The next cause; `io::Error` hides the one it wraps from `source`.
@@ -230,12 +335,29 @@ trait Lookup: Send + Sync {
 struct SystemLookup {
     /// Whether names are taken as they are. Otherwise the system may try them inside its own search domains first.
     absolute: bool,
+    places: Arc<Semaphore>,
+}
+
+impl SystemLookup {
+    fn new(absolute: bool) -> Self {
+        Self { absolute, places: Arc::new(Semaphore::new(LOOKUPS_MAX)) }
+    }
 }
 
 impl Lookup for SystemLookup {
     fn lookup(&self, name: &str) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
         let name = if self.absolute { format!("{name}.") } else { name.to_owned() };
-        Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|found| found.ip()).collect()) })
+        let places = Arc::clone(&self.places);
+        Box::pin(async move {
+            let place = places.acquire_owned().await.map_err(io::Error::other)?;
+            // A task of its own: whoever asked may give up, and the place is taken until the system is done.
+            let looking = tokio::spawn(async move {
+                let found = tokio::net::lookup_host((name, 0)).await;
+                drop(place);
+                found.map(|found| found.map(|found| found.ip()).collect())
+            });
+            looking.await.map_err(io::Error::other)?
+        })
     }
 }
 
@@ -265,5 +387,9 @@ impl Resolve for Checked {
     }
 }
 
+#[cfg(test)]
+mod spellings;
+#[cfg(test)]
+mod ssrf;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 //! that makes a repetition harmless; the acknowledgement is signed after it is on disk and in the index.
 
 use crate::collection::record_of;
-use crate::node::{Node, off_thread};
+use crate::node::{Node, Purpose};
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
 use aql::Instant;
@@ -57,11 +57,11 @@ impl Node {
             Marked::Other => return Err(reused().into()),
             Marked::New => {}
         }
-        self.check_quota(publication.publisher.as_str())?;
         let keys = self.keys_of(&publication.publisher).await?;
         let node = Arc::clone(self);
-        off_thread(move || {
+        self.off_thread(move || {
             verify(&publication.document, &keys)?;
+            node.charge(&publication.publisher, Purpose::Message)?;
             if let Asks::Put { kind, .. } = &publication.asks {
                 check_authority(*kind, record_of(&publication.document), publication.publisher.as_str())?;
             }

@@ -99,6 +99,19 @@ impl Refusal {
         self
     }
 
+    /// The same, and when it may be tried again.
+    #[must_use]
+    pub fn retry_after(mut self, milliseconds: u64) -> Self {
+        self.retry_after_ms = Some(milliseconds);
+        self
+    }
+
+    /// More is asked of the node than it can do.
+    pub fn overloaded() -> Self {
+        let detail = "more is asked of this node than it can do now; send the same message again in a moment";
+        Self::new(Class::Unavailable, "overloaded", detail).retry_after(1_000)
+    }
+
     /// The same, since a limit was passed.
     #[must_use]
     pub fn limited(mut self, name: &str, max: u64, got: u64) -> Self {

@@ -18,7 +18,7 @@ pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
 use crate::chance;
 use crate::collection::Collection;
 use crate::evidence::Moment;
-use crate::node::Node;
+use crate::node::{Node, Purpose};
 use crate::refusal::Error;
 use crate::replies::{self, Known};
 use aql::{Category, Constraints, Intent, Resolution, Responder};
@@ -62,7 +62,7 @@ impl Node {
         let cursor = cursor.map(str::to_owned);
         let node = Arc::clone(self);
         self.work(move || {
-            let accepted = received.verify(&keys)?;
+            let accepted = received.verify(keys.as_deref())?;
             node.answer_once(&accepted, cursor.as_deref())
         })
         .await
@@ -94,8 +94,15 @@ impl Node {
     fn resolve(&self, accepted: &Accepted, cursor: Option<&str>, key: replies::Key) -> Result<Vec<u8>, Error> {
         let now = self.clock.millis();
         let mut walk = match cursor {
-            Some(cursor) => self.pages.take(cursor, accepted.digest, now)?,
-            None => debug_span!("enumerate").in_scope(|| self.walk(accepted))?,
+            Some(cursor) => {
+                self.pages.check(cursor, accepted.digest, now)?;
+                self.charge(&accepted.issuer, Purpose::Message)?;
+                self.pages.take(cursor, accepted.digest, now)?
+            }
+            None => {
+                self.charge(&accepted.issuer, Purpose::Message)?;
+                debug_span!("enumerate").in_scope(|| self.walk(accepted))?
+            }
         };
         let (page, next, answer) = self.bounded_page(&accepted.intent, &mut walk, key)?;
         if let Some(next) = next {

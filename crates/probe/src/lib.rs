@@ -30,4 +30,6 @@ pub use live::Live;
 pub use requirement::Requirement;
 pub use target::Target;
 pub use verdict::{Report, Verdict, agrees, run};
-pub use wire::{Exchange, Http, Reply, Request};
+#[cfg(feature = "http")]
+pub use wire::Http;
+pub use wire::{Exchange, Reply, Request};

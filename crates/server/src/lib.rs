@@ -19,9 +19,12 @@ mod reply;
 mod metrics;
 mod docs;
 mod telemetry;
+mod sources;
+mod connection;
 mod listen;
 
 pub use listen::{Listening, Patience, ServeError, Tls, serve};
 pub use routes::router;
+pub use sources::Bounds;
 #[cfg(feature = "otel")]
 pub use telemetry::{Exporter, ExporterError};

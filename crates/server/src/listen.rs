@@ -1,11 +1,19 @@
-//! Connections: plain HTTP on loopback only, TLS everywhere else, and an end without cutting anybody off.
+//! Connections: plain HTTP on loopback only, TLS everywhere else, bounds for all, and an end without cutting anybody off.
+//!
+//! INVARIANT: nobody waits to be let in. Whoever comes when the house is full is told so, or hung up on.
 
+use crate::connection::{Progress, Unsaid, Watched};
+use crate::sources::{Bounds, Present, Source, Sources};
+use crate::{reply, request};
 use axum::Router;
+use axum::body::Body;
 use axum::extract::Request;
+use axum::http::Response;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use node::{Class, EDGE, Node, Refusal};
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -17,26 +25,24 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::Service;
 
-/// Connections at a time.
-const CONNECTIONS_MAX: usize = 4_096;
-/// Bytes of a request's head.
-const HEAD_BYTES_MAX: u32 = 16 * 1024;
-/// Header fields of a request.
-const HEADERS_MAX: usize = 64;
+/// Connections beyond the bound that are told so; the rest is hung up on.
+const TURNED_AWAY_MAX: usize = 256;
 
 /// How long a caller is waited for, and a caller waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// For the head of a request, and for the next request on an open connection.
+    /// For the head of a request, from its first byte on, and for the first byte of a connection.
     pub head: Duration,
+    /// For the next request on an open connection, and for a caller who takes nothing of the answer.
+    pub idle: Duration,
     /// For a TLS handshake.
     pub handshake: Duration,
-    /// For the body of a request.
+    /// For the body of a request, beside the time that its bytes may take.
     pub body: Duration,
     /// For an answer, from the head of the request on.
     pub answer: Duration,
@@ -47,9 +53,10 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         Self {
-            head: Duration::from_secs(5),
-            handshake: Duration::from_secs(5),
-            body: Duration::from_secs(10),
+            head: Duration::from_millis(EDGE.head_ms),
+            idle: Duration::from_millis(EDGE.idle_ms),
+            handshake: Duration::from_millis(EDGE.head_ms),
+            body: Duration::from_millis(EDGE.body_ms),
             answer: Duration::from_millis(node::CALL_MS_MAX),
             farewell: Duration::from_secs(10),
         }
@@ -93,6 +100,7 @@ impl Tls {
         let chain = CertificateDer::pem_file_iter(certificate)
             .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
             .map_err(|error| wrong(certificate, error.to_string()))?;
+        check_private(key).map_err(|reason| wrong(key, reason))?;
         let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, error.to_string()))?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -106,12 +114,27 @@ impl Tls {
     }
 }
 
+/// The key of a certificate may be shared with a group, as many systems do, and with nobody else.
+#[cfg(unix)]
+fn check_private(key: &Path) -> Result<(), String> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(key).map_err(|error| error.to_string())?.permissions().mode() & 0o777;
+    let close = format!("anybody can read it (mode {mode:03o}); close it with `chmod o= {}`", key.display());
+    if mode & 0o007 == 0 { Ok(()) } else { Err(close) }
+}
+
+#[cfg(not(unix))]
+fn check_private(_: &Path) -> Result<(), String> {
+    Ok(())
+}
+
 /// An address that is listened on; nobody is served yet.
 pub struct Listening {
     listener: TcpListener,
     tls: Option<Tls>,
     address: SocketAddr,
     patience: Patience,
+    bounds: Bounds,
 }
 
 impl Listening {
@@ -123,7 +146,8 @@ impl Listening {
         let failed = |error| ServeError::Listen { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, tls, address, patience: Patience::default() })
+        let bounds = Bounds::at(address.ip());
+        Ok(Self { listener, tls, address, patience: Patience::default(), bounds })
     }
 
     /// The same with other times to wait.
@@ -131,6 +155,18 @@ impl Listening {
     pub fn with_patience(mut self, patience: Patience) -> Self {
         self.patience = patience;
         self
+    }
+
+    /// The same with other bounds.
+    #[must_use]
+    pub fn with_bounds(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
+    /// The bounds as they are.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
     }
 
     /// The address as others write it.
@@ -146,41 +182,128 @@ impl Listening {
 }
 
 /// Serves until `stop` ends; then finishes what is under way, as long as patience lasts.
-pub async fn serve(listening: Listening, router: Router, stop: impl Future<Output = ()>) {
+pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: impl Future<Output = ()>) {
     let (graceful, patience) = (GracefulShutdown::new(), listening.patience);
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let house = House {
+        node,
+        router,
+        patience,
+        tls: listening.tls.clone(),
+        sources: Sources::new(listening.bounds),
+        places: Arc::new(Semaphore::new(listening.bounds.connections)),
+        turned_away: Arc::new(Semaphore::new(TURNED_AWAY_MAX)),
+    };
     tokio::pin!(stop);
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
-        let stream = tokio::select! {
+        tokio::select! {
             accepted = listening.listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok((stream, from)) => house.receive(stream, Source::of(from.ip()), graceful.watcher()),
                 Err(error) => {
                     // Out of descriptors, mostly: others must go before anybody can come.
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
                 }
             },
             () = &mut stop => break,
-        };
-        let (router, tls, watcher) = (router.clone(), listening.tls.clone(), graceful.watcher());
+        }
+    }
+    drop(listening);
+    if tokio::time::timeout(patience.farewell, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some requests were still under way and are cut off");
+    }
+}
+
+/// What every connection needs.
+#[derive(Clone)]
+struct House {
+    node: Arc<Node>,
+    router: Router,
+    tls: Option<Tls>,
+    patience: Patience,
+    sources: Arc<Sources>,
+    places: Arc<Semaphore>,
+    turned_away: Arc<Semaphore>,
+}
+
+/// Why a connection may stay, or what it is told.
+enum Admission {
+    Welcome { _place: OwnedSemaphorePermit, _present: Present },
+    Full { _place: OwnedSemaphorePermit, refusal: Refusal },
+}
+
+impl House {
+    /// Lets somebody in, tells them that there is no room, or hangs up.
+    fn receive(&self, stream: TcpStream, source: Source, watcher: Watcher) {
+        let Some(admission) = self.admit(source) else { return };
+        let house = self.clone();
         tokio::spawn(async move {
-            let _place = place;
             let _ = stream.set_nodelay(true);
-            match tls {
-                None => converse(stream, router, watcher, patience).await,
+            match &house.tls {
+                None => house.converse(stream, source, &admission, watcher).await,
                 Some(tls) => {
-                    if let Some(stream) = shake_hands(stream, &tls, patience).await {
-                        converse(stream, router, watcher, patience).await;
+                    if let Some(stream) = shake_hands(stream, tls, house.patience).await {
+                        house.converse(stream, source, &admission, watcher).await;
                     }
                 }
             }
         });
     }
-    drop(listening);
-    if tokio::time::timeout(patience.farewell, graceful.shutdown()).await.is_err() {
-        tracing::warn!("some requests were still under way and are cut off");
+
+    fn admit(&self, source: Source) -> Option<Admission> {
+        let refusal = match (self.sources.enter(source), Arc::clone(&self.places).try_acquire_owned()) {
+            (Some(present), Ok(place)) => return Some(Admission::Welcome { _place: place, _present: present }),
+            (None, _) => too_many_connections(),
+            (_, Err(_)) => Refusal::overloaded(),
+        };
+        let place = Arc::clone(&self.turned_away).try_acquire_owned().ok()?;
+        Some(Admission::Full { _place: place, refusal })
+    }
+
+    async fn converse<S>(&self, stream: S, source: Source, admission: &Admission, watcher: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (patience, sources, progress) = (self.patience, Arc::clone(&self.sources), Progress::new());
+        let (node, router, begun) = (Arc::clone(&self.node), self.router.clone(), progress.clone());
+        let full = match admission {
+            Admission::Welcome { .. } => None,
+            Admission::Full { refusal, .. } => Some(refusal.clone()),
+        };
+        let closes = full.is_some();
+        let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+            let under_way = begun.begin();
+            let (node, full, mut router) = (Arc::clone(&node), full.clone(), router.clone());
+            request.extensions_mut().insert(patience);
+            request.extensions_mut().insert((Arc::clone(&sources), source));
+            async move {
+                let _under_way = under_way;
+                match full {
+                    Some(refusal) => Ok(turned_away(&node, &request, refusal)),
+                    None => router.call(request).await,
+                }
+            }
+        });
+        let speaker = Arc::clone(&self.node);
+        let stream = Watched::new(stream, progress, patience, move |unsaid| said(&speaker, unsaid));
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            // The stream itself is watched, and with a word to whoever is slow.
+            .header_read_timeout(None)
+            .keep_alive(!closes)
+            .max_headers(EDGE.headers)
+            .max_buf_size(EDGE.head_bytes);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(node::STREAMS_MAX)
+            .max_header_list_size(u32::try_from(EDGE.head_bytes).unwrap_or(u32::MAX))
+            .keep_alive_interval(Duration::from_secs(20));
+        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!(%error, "a connection ended badly");
+        }
     }
 }
 
@@ -189,29 +312,38 @@ async fn shake_hands(stream: TcpStream, tls: &Tls, patience: Patience) -> Option
     shaken.inspect_err(|error| tracing::debug!(%error, "no TLS")).ok()
 }
 
-async fn converse<S>(stream: S, router: Router, watcher: Watcher, patience: Patience)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(patience);
-        router.clone().call(request)
-    });
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(patience.head)
-        .max_headers(HEADERS_MAX)
-        .max_buf_size(HEAD_BYTES_MAX as usize);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(node::STREAMS_MAX)
-        .max_header_list_size(HEAD_BYTES_MAX)
-        .keep_alive_interval(Duration::from_secs(20));
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%error, "a connection ended badly");
-    }
+/// What somebody is told for whom there is no room.
+fn turned_away(node: &Node, request: &Request<Incoming>, refusal: Refusal) -> Response<Body> {
+    let id = request::id(request.headers());
+    reply::named(reply::refused(node, &id, &refusal.into()), &id)
+}
+
+fn too_many_connections() -> Refusal {
+    let detail = "this source has as many connections as the node gives to one; close some";
+    let most = EDGE.source_connections as u64;
+    let refusal = Refusal::new(Class::RateLimited, "too_many_connections", detail);
+    refusal.limited("edge.source_connections", most, most + 1).retry_after(1_000)
+}
+
+/// The signed reply in place of one that the library would send without a word.
+fn said(node: &Node, unsaid: Unsaid) -> Vec<u8> {
+    let refusal = match unsaid {
+        Unsaid::SlowHead => {
+            let detail = "the head of the request did not arrive in time; send it again";
+            Refusal::new(Class::Timeout, "request_timeout", detail)
+        }
+        Unsaid::Malformed => {
+            Refusal::new(Class::InvalidInput, "http_malformed", "this is no HTTP request as RFC 9112 writes it")
+        }
+        Unsaid::HeadTooLarge => {
+            let (bytes, fields) = (EDGE.head_bytes, EDGE.headers);
+            let detail = format!("the head of a request has at most {bytes} bytes and {fields} fields");
+            Refusal::new(Class::TooLarge, "head_too_large", detail)
+        }
+        Unsaid::AddressTooLong => {
+            Refusal::new(Class::TooLarge, "address_too_long", "the address of the request is longer than any of ours")
+        }
+    };
+    let id = request::own_id();
+    unsaid.reply(&id, &node.refuse(&id, &refusal))
 }

@@ -3,7 +3,7 @@
 use crate::request;
 use axum::body::Body;
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use axum::http::{Response, StatusCode};
 use node::{Class, Error, Node, Refusal};
 
@@ -26,6 +26,14 @@ pub(crate) fn with_type(status: StatusCode, media_type: HeaderValue, bytes: impl
     let mut response = Response::new(bytes.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+/// The same reply, with the name of its request.
+pub(crate) fn named(mut response: Response<Body>, id: &str) -> Response<Body> {
+    if let Ok(id) = HeaderValue::from_str(id) {
+        response.headers_mut().insert(HeaderName::from_static("oap-request-id"), id);
+    }
     response
 }
 

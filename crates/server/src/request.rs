@@ -8,6 +8,7 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, IF_NONE
 use http_body_util::BodyExt;
 use node::{Class, Error, Refusal};
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// Characters of a caller's own request id that are taken over.
 const ID_CHARS_MAX: usize = 64;
@@ -22,8 +23,9 @@ pub(crate) fn id(headers: &HeaderMap) -> String {
     given.filter(plain).map(str::to_owned).unwrap_or_else(own_id)
 }
 
+/// A name for a request that has none.
 #[expect(clippy::disallowed_methods, reason = "a request id is chance, and this is where requests are named")]
-fn own_id() -> String {
+pub(crate) fn own_id() -> String {
     let mut bytes = [0; 16];
     // Without chance two requests share a name in the log; nothing else hangs on it.
     let _ = getrandom::fill(&mut bytes);
@@ -33,7 +35,7 @@ fn own_id() -> String {
 /// The body of a message, within its limit.
 pub(crate) async fn body(
     headers: &HeaderMap,
-    body: Body,
+    mut body: Body,
     limits: &json::Limits,
     patience: Duration,
 ) -> Result<Vec<u8>, Error> {
@@ -47,15 +49,24 @@ pub(crate) async fn body(
     if let Some(announced) = announced.filter(|announced| *announced > max) {
         return Err(too_large(announced).into());
     }
-    let limit = limits.bytes as usize;
-    let collected = tokio::time::timeout(patience, http_body_util::Limited::new(body, limit).collect()).await;
-    let slow = "the message did not arrive in time; send it again";
-    let collected = collected.map_err(|_| Refusal::new(Class::Timeout, "request_timeout", slow))?;
-    match collected {
-        Ok(collected) => Ok(collected.to_bytes().to_vec()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large(max + 1).into()),
-        Err(_) => {
-            Err(Refusal::new(Class::InvalidInput, "body_incomplete", "the message broke off; send it again").into())
+    let (mut read, begun) = (Vec::new(), Instant::now());
+    loop {
+        // A body may take a while, and after that no longer than its bytes at the slowest pace.
+        let earned = Duration::from_secs(read.len() as u64 / node::EDGE.body_bytes_per_second);
+        let Ok(frame) = timeout_at(begun + patience + earned, body.frame()).await else {
+            let slow = "the message did not arrive in time; send it again";
+            return Err(Refusal::new(Class::Timeout, "request_timeout", slow).into());
+        };
+        match frame.transpose() {
+            Ok(None) => return Ok(read),
+            Ok(Some(frame)) => read.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
+            Err(_) => {
+                let detail = "the message broke off; send it again";
+                return Err(Refusal::new(Class::InvalidInput, "body_incomplete", detail).into());
+            }
+        }
+        if read.len() as u64 > max {
+            return Err(too_large(read.len() as u64).into());
         }
     }
 }

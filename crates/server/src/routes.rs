@@ -3,11 +3,12 @@
 use crate::docs::{self, Pages};
 use crate::listen::Patience;
 use crate::metrics::Metrics;
+use crate::sources::{Source, Sources};
 use crate::{reply, request, telemetry};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{MatchedPath, Path, Query, Request, State};
-use axum::http::header::{HOST, HeaderName, HeaderValue};
+use axum::http::header::{HOST, HeaderValue};
 use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
@@ -18,6 +19,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::sync::SemaphorePermit;
 use tracing::Instrument;
 
 /// What every route can reach.
@@ -82,29 +84,44 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
     let patience = request.extensions().get::<Patience>().copied().unwrap_or_default();
     let method = request.method().clone();
     let span = telemetry::request_span(request.headers(), &method, &route, &id);
+    let from = request.extensions().get::<(Arc<Sources>, Source)>().cloned();
     let meant = shared.is_meant(request.headers(), request.uri());
     request.extensions_mut().insert(Asked { id: id.clone(), patience });
     let answered = async {
+        let _place = match from.as_ref().map(|(sources, source)| admit(sources, *source, &route)).transpose() {
+            Ok(place) => place,
+            Err(refusal) => return reply::refused(&shared.node, &id, &refusal.into()),
+        };
         if !meant {
             return reply::refused(&shared.node, &id, &misdirected().into());
         }
         let answer = tokio::time::timeout(patience.answer, next.run(request)).await;
         answer.unwrap_or_else(|_| reply::refused(&shared.node, &id, &overdue().into()))
     };
-    let mut response = answered.instrument(span.clone()).await;
+    let response = answered.instrument(span.clone()).await;
     let (status, took) = (response.status().as_u16(), begun.elapsed());
     span.record("http.response.status_code", status);
     shared.metrics.count(&route, status, took);
     tracing::debug!(request_id = %id, %method, route, status, micros = took.as_micros(), "answered");
-    if let Ok(id) = HeaderValue::from_str(&id) {
-        response.headers_mut().insert(HeaderName::from_static("oap-request-id"), id);
-    }
-    response
+    reply::named(response, &id)
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a request took is measured here")]
 fn now() -> Instant {
     Instant::now()
+}
+
+/// What is looked at to see how a node is doing; it must be told just when there is no room for anything else.
+const VITAL: [&str; 2] = ["/health", "/metrics"];
+
+/// Whether a request of a source may go on, with the place that it takes.
+fn admit<'a>(sources: &'a Sources, source: Source, route: &str) -> Result<Option<SemaphorePermit<'a>>, Refusal> {
+    if !sources.charge(source) {
+        let detail = "this source sends more than the node answers; wait";
+        return Err(Refusal::new(Class::RateLimited, "too_many_requests", detail).retry_after(1_000));
+    }
+    let place = sources.begin();
+    if place.is_none() && !VITAL.contains(&route) { Err(Refusal::overloaded()) } else { Ok(place) }
 }
 
 fn misdirected() -> Refusal {

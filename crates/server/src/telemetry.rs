@@ -31,6 +31,7 @@ pub use export::{Exporter, ExporterError};
 #[cfg(feature = "otel")]
 mod export {
     use axum::http::HeaderMap;
+    use node::{Line, Message};
     use opentelemetry::propagation::TextMapPropagator;
     use opentelemetry::trace::TracerProvider;
     use opentelemetry_http::{Bytes, HeaderExtractor, HttpClient, HttpError, Request, Response};
@@ -39,7 +40,6 @@ mod export {
     use opentelemetry_sdk::propagation::TraceContextPropagator;
     use opentelemetry_sdk::trace::SdkTracerProvider;
     use std::pin::Pin;
-    use std::sync::Arc;
     use std::time::Duration;
     use tokio::runtime::Runtime;
     use tracing::{Level, Span, Subscriber};
@@ -50,6 +50,8 @@ mod export {
 
     /// How long a collector may take.
     const COLLECTOR_TIME: Duration = Duration::from_secs(5);
+    /// Bytes that a collector may answer.
+    const REPLY_BYTES_MAX: usize = 64 * 1024;
 
     /// Why spans cannot be sent.
     #[derive(Debug, thiserror::Error)]
@@ -100,27 +102,19 @@ mod export {
         ExporterError(error.to_string())
     }
 
-    /// Carries batches to the collector. The operator names it, so it is asked directly and not through the door that
-    /// strangers' addresses go through; and batches come from a thread without a runtime, so it has its own.
+    /// Carries batches to the collector. The operator names it, so it is asked on a line of its own and not through the
+    /// door that strangers' addresses go through; and batches come from a thread without a runtime, so it has its own.
     #[derive(Debug)]
     struct Courier {
-        client: reqwest::Client,
+        line: Line,
         runtime: Runtime,
     }
 
     impl Courier {
         fn new() -> Result<Self, ExporterError> {
-            let mut roots = rustls::RootCertStore::empty();
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-            let tls = rustls::ClientConfig::builder_with_provider(provider)
-                .with_safe_default_protocol_versions()
-                .map_err(failed)?
-                .with_root_certificates(roots)
-                .with_no_client_auth();
-            let client = reqwest::Client::builder().tls_backend_preconfigured(tls).timeout(COLLECTOR_TIME);
+            let line = Line::new(COLLECTOR_TIME, REPLY_BYTES_MAX).map_err(failed)?;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-            Ok(Self { client: client.build().map_err(failed)?, runtime })
+            Ok(Self { line, runtime })
         }
     }
 
@@ -140,13 +134,12 @@ mod export {
     impl Courier {
         fn carry(&self, request: Request<Bytes>) -> Sent {
             let (parts, body) = request.into_parts();
-            let sent = self.client.request(parts.method, parts.uri.to_string()).headers(parts.headers).body(body);
-            let (status, bytes) = self.runtime.block_on(async {
-                let response = sent.send().await?;
-                let status = response.status();
-                Ok::<_, reqwest::Error>((status, response.bytes().await?))
-            })?;
-            Ok(Response::builder().status(status).body(bytes)?)
+            let url = parts.uri.to_string();
+            let headers = parts.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+            let headers: Vec<(&str, &str)> = headers.collect();
+            let message = Message { method: parts.method.as_str(), url: &url, headers: &headers, body: Some(&body) };
+            let reply = self.runtime.block_on(self.line.exchange(&message))?;
+            Ok(Response::builder().status(reply.status).body(reply.body.into())?)
         }
     }
 }

@@ -1,7 +1,9 @@
 //! DID documents: from a signer's name to the keys that may sign for it (RFC 0020 A.3 R1).
 //!
 //! A key signs for the DID only when the document lists it under `assertionMethod` or `authentication`; a key for
-//! encryption does not. The document must speak about the DID that was asked for and about nobody else.
+//! encryption does not. A method that no list names and that says when it was `revoked` did sign once: its key still
+//! proves what was signed before (decisions/0061). The document must speak about the DID that was asked for and about
+//! nobody else.
 //!
 //! INVARIANT: method names are unique, and each belongs to the DID of its document.
 
@@ -36,6 +38,8 @@ enum Role {
     Signs(PublicKey),
     /// Listed for signing, with a kind of key we do not know.
     SignsUnreadably,
+    /// Signed until the moment it names.
+    Retired(PublicKey, Box<str>),
     Other,
 }
 
@@ -47,17 +51,17 @@ impl DidDocument {
         }
         let mut drafts = Drafts { did, list: Vec::new() };
         for (at, entry) in entries(root, "verificationMethod")? {
-            drafts.add(entry, at, false)?;
+            drafts.add(entry, at, false, false)?;
         }
         // Whole methods first: a list may refer to a method that another list carries.
         for (purpose, signs) in purposes() {
             for (at, entry) in entries(root, purpose)?.filter(|(_, entry)| entry.as_str().is_none()) {
-                drafts.add(entry, at, signs)?;
+                drafts.add(entry, at, signs, true)?;
             }
         }
-        for purpose in SIGNING {
+        for (purpose, signs) in purposes() {
             for reference in entries(root, purpose)?.filter_map(|(_, entry)| entry.as_str()) {
-                drafts.let_sign(reference);
+                drafts.list(reference, signs);
             }
         }
         let methods = drafts.list.into_iter().map(Draft::finish).collect::<Result<_, _>>()?;
@@ -81,8 +85,16 @@ impl DidDocument {
     pub fn signing_keys(&self) -> impl Iterator<Item = (&str, &PublicKey)> {
         self.methods.iter().filter_map(|method| match &method.role {
             Role::Signs(key) => Some((&*method.fragment, key)),
-            Role::SignsUnreadably | Role::Other => None,
+            Role::SignsUnreadably | Role::Retired(..) | Role::Other => None,
         })
+    }
+
+    /// The key that `kid` means when it has been retired, with the moment since when, as the document writes it.
+    pub(crate) fn retired_key(&self, kid: &str) -> Option<(&PublicKey, &str)> {
+        match self.named_role(kid) {
+            Ok(Some(Role::Retired(key, since))) => Some((key, since)),
+            _ => None,
+        }
     }
 
     /// The document as it is published: the signing keys under absolute names.
@@ -120,17 +132,22 @@ impl DidDocument {
     }
 
     fn named_key(&self, kid: &str) -> Result<&PublicKey, Problem> {
-        // Servers write a bare fragment, too; what starts like a DID is never one.
-        let bare = (!kid.starts_with("did:") && is_fragment(kid)).then_some(kid);
-        let fragment = fragment_within(kid, &self.did).or(bare).ok_or(Problem::KidNotAuthorized)?;
-        match self.methods.iter().find(|method| *method.fragment == *fragment).map(|method| &method.role) {
+        match self.named_role(kid)? {
             Some(Role::Signs(key)) => Ok(key),
             Some(Role::SignsUnreadably) => Err(Problem::KeyNotFound),
+            Some(Role::Retired(..)) => Err(Problem::KeyRetired),
             Some(Role::Other) => Err(Problem::KidNotAuthorized),
             // A did:key never had another key; elsewhere the key may have been there and been withdrawn.
             None if self.did.method() == Method::Key => Err(Problem::KidNotAuthorized),
             None => Err(Problem::KeyNotFound),
         }
+    }
+
+    fn named_role(&self, kid: &str) -> Result<Option<&Role>, Problem> {
+        // Servers write a bare fragment, too; what starts like a DID is never one.
+        let bare = (!kid.starts_with("did:") && is_fragment(kid)).then_some(kid);
+        let fragment = fragment_within(kid, &self.did).or(bare).ok_or(Problem::KidNotAuthorized)?;
+        Ok(self.methods.iter().find(|method| *method.fragment == *fragment).map(|method| &method.role))
     }
 }
 
@@ -145,10 +162,12 @@ struct Draft<'a> {
     node: Node<'a>,
     at: Pointer,
     signs: bool,
+    /// Whether any list names it.
+    listed: bool,
 }
 
 impl<'a> Drafts<'a> {
-    fn add(&mut self, node: Node<'a>, at: Pointer, signs: bool) -> Result<(), SignatureError> {
+    fn add(&mut self, node: Node<'a>, at: Pointer, signs: bool, listed: bool) -> Result<(), SignatureError> {
         let text = |name: &str| node.get(name).and_then(Node::as_str);
         let Some(fragment) = text("id").and_then(|id| fragment_within(id, self.did)) else {
             return Err(refused(at.child("id"), DocumentProblem::ForeignMethod));
@@ -165,22 +184,34 @@ impl<'a> Drafts<'a> {
         if self.list.len() == METHODS_MAX {
             return Err(refused(at, DocumentProblem::TooManyMethods));
         }
-        self.list.push(Draft { fragment, node, at, signs });
+        self.list.push(Draft { fragment, node, at, signs, listed });
         Ok(())
     }
 
     /// A reference to a method that is not here gives no right to anybody, so it is passed over.
-    fn let_sign(&mut self, reference: &str) {
+    fn list(&mut self, reference: &str, signs: bool) {
         let fragment = fragment_within(reference, self.did);
         if let Some(draft) = self.list.iter_mut().find(|draft| Some(draft.fragment) == fragment) {
-            draft.signs = true;
+            draft.listed = true;
+            draft.signs |= signs;
         }
     }
 }
 
 impl Draft<'_> {
     fn finish(self) -> Result<VerificationMethod, SignatureError> {
-        let role = if self.signs { self.read_key()? } else { Role::Other };
+        let revoked = self.node.get("revoked").and_then(Node::as_str);
+        let role = match revoked {
+            // Whoever lists a key that is revoked means one of the two; the safe one is that it is.
+            Some(since) if self.signs || !self.listed => match self.read_key() {
+                Ok(Role::Signs(key)) => Role::Retired(key, since.into()),
+                Ok(other) if self.signs => other,
+                Err(error) if self.signs => return Err(error),
+                Ok(_) | Err(_) => Role::Other,
+            },
+            _ if self.signs => self.read_key()?,
+            _ => Role::Other,
+        };
         Ok(VerificationMethod { fragment: self.fragment.into(), role })
     }
 

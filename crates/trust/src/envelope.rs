@@ -6,7 +6,7 @@
 //!
 //! INVARIANT: [`Verified`] has no other constructor than the check in this file.
 
-use crate::{Algorithm, Did, DidDocument, DidError, Problem, SignatureError, SigningKey, encoding};
+use crate::{Algorithm, Did, DidDocument, DidError, Problem, PublicKey, SignatureError, SigningKey, encoding};
 use json::{Document, Node, Pointer, Value, json};
 
 /// The member that carries the signature.
@@ -63,6 +63,23 @@ impl<'a> Signed<'a> {
             (Problem::KeyNotFound, None) => SignatureError::new(place(), problem),
             _ => refused_kid(problem),
         })?;
+        self.verify_by(key, signer)
+    }
+
+    /// The same for something that is kept: a key that the signer has retired since counts, too, when `was_before` says
+    /// that the document is older than the moment of retirement, which it is given as the signer's document writes it.
+    pub fn verify_kept(
+        self,
+        signer: &DidDocument,
+        was_before: impl FnOnce(&str) -> bool,
+    ) -> Result<Verified<&'a Document>, SignatureError> {
+        match self.kid.and_then(|kid| signer.retired_key(kid)) {
+            Some((key, since)) if was_before(since) => self.verify_by(key, signer),
+            _ => self.verify_with(signer),
+        }
+    }
+
+    fn verify_by(self, key: &PublicKey, signer: &DidDocument) -> Result<Verified<&'a Document>, SignatureError> {
         if key.algorithm() != self.algorithm {
             return Err(SignatureError::new(place().child("alg"), Problem::AlgKeyMismatch));
         }

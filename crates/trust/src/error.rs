@@ -58,6 +58,9 @@ pub enum Problem {
     /// The signer's document has no key we can use here.
     #[error("the signer's document has no usable key for this; sign with an Ed25519, P-256 or P-384 key it lists")]
     KeyNotFound,
+    /// The signer has retired the key.
+    #[error("the signer has retired this key; sign with one that the signer's document lists for it")]
+    KeyRetired,
     /// The signer's name.
     #[error("{0}")]
     Did(#[from] DidError),
@@ -77,6 +80,7 @@ impl Problem {
             Self::KidNotAuthorized | Self::KidAmbiguous => "kid_not_authorized",
             Self::SignatureInvalid => "signature_invalid",
             Self::KeyNotFound => "key_not_found",
+            Self::KeyRetired => "key_retired",
             Self::Did(error) => error.code(),
             Self::Document(_) => "did_document_invalid",
         }

@@ -33,6 +33,12 @@ const IMPURE: &[&str] = &[
 /// Crates that take values and return values.
 const PURE: &[&str] = &["json", "trust", "aql", "schema", "description", "feed", "reference"];
 
+/// What opens a connection to somebody else, or makes one worthless.
+const OUTBOUND: &[&str] = &["reqwest", "TcpStream::connect", "UdpSocket", "hyper::client", "danger_accept_invalid"];
+
+/// Where connections are opened; and what is not part of the product.
+const MAY_CONNECT: &[&str] = &["crates/node/src/outbound", "crates/bench/", "crates/conformance/"];
+
 /// All rules for one file.
 pub fn check(file: &TextFile) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -40,6 +46,7 @@ pub fn check(file: &TextFile) -> Vec<Finding> {
         header(file, &mut findings);
         unfinished(file, &mut findings);
         impure(file, &mut findings);
+        outbound(file, &mut findings);
     }
     if [".rs", ".md", ".toml", ".json"].iter().any(|end| file.ends(end)) {
         citations(file, &mut findings);
@@ -84,6 +91,20 @@ fn impure(file: &TextFile, findings: &mut Vec<Finding>) {
     }
 }
 
+fn outbound(file: &TextFile, findings: &mut Vec<Finding>) {
+    let product = file.path.starts_with("crates/") && file.path.contains("/src/");
+    if !product || MAY_CONNECT.iter().any(|place| file.path.starts_with(place)) {
+        return;
+    }
+    for (number, line) in file.text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+        for word in OUTBOUND.iter().filter(|word| line.contains(**word)) {
+            let problem =
+                format!("`{word}` outside the door: ask through `node::Door`, `node::Line` or `node::Client`");
+            findings.push(Finding::new(at(file, number), problem));
+        }
+    }
+}
+
 fn citations(file: &TextFile, findings: &mut Vec<Finding>) {
     for (number, line) in file.text.lines().enumerate() {
         for citation in citation::find(line).into_iter().filter(|citation| !citation.exists()) {
@@ -111,6 +132,20 @@ fn stands_alone(line: &str, path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_goes_out_but_by_the_door() {
+        let client = "//! x\nlet client = reqwest::Client::new();\n";
+        for (path, count) in [
+            ("crates/server/src/telemetry.rs", 1),
+            ("crates/node/src/publish.rs", 1),
+            ("crates/node/src/outbound/line.rs", 0),
+            ("crates/server/tests/it/main.rs", 0),
+            ("crates/bench/src/http.rs", 0),
+        ] {
+            assert_eq!(check(&TextFile::new(path, client)).len(), count, "{path}");
+        }
+    }
 
     #[track_caller]
     fn check_text(path: &str, text: &str, problems: &[&str]) {

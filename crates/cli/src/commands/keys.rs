@@ -1,6 +1,7 @@
-//! `rialto keys`: make a key, show who it makes us.
+//! `rialto keys`: make a key, show who it makes us, let a node's next key follow.
 
 use crate::failure::{Exit, Failure};
+use crate::house::DataFolder;
 use crate::keys;
 use crate::output::text::{json_line, shown};
 use crate::output::{self, DIM, paint};
@@ -13,6 +14,7 @@ use trust::SigningKey;
 pub(crate) enum Keys {
     New(New),
     Show(Show),
+    Rotate(Rotate),
 }
 
 /// Make an Ed25519 key
@@ -41,6 +43,28 @@ pub(crate) struct Show {
     json: bool,
 }
 
+/// Let another key follow the one a node signs with
+///
+/// Stop the node first, and start it again afterwards. The new key stands in the node's DID document at once and signs
+/// ten minutes later, when everybody who remembers the document has it. The old one stays in the document with the
+/// moment since which it no longer counts, so that what it signed can be verified for ever; its secret is not kept. A
+/// node without --public-url is called by its key: it gets another name, and what it signed is still verified by the old
+/// one.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  rialto keys rotate\n  rialto keys rotate --data /var/lib/rialto --now")]
+pub(crate) struct Rotate {
+    #[command(flatten)]
+    data: DataFolder,
+
+    /// Sign with the new key at once: somebody else may have the old one
+    #[arg(long)]
+    now: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 #[derive(clap::Args)]
 struct Place {
     /// The key file [default: key.json in $RIALTO_HOME or the user's data directory]
@@ -61,8 +85,23 @@ impl Keys {
                 let key = keys::load(&path)?;
                 output::print(&if show.json { as_json(&key, &path) } else { described(&key, &path) })?;
             }
+            Self::Rotate(rotate) => output::print(&rotate.run()?)?,
         }
         Ok(Exit::Fine)
+    }
+}
+
+impl Rotate {
+    fn run(&self) -> Result<String, Failure> {
+        let data = self.data.path()?;
+        let rotation = node::folder::rotate(&data, &node::Clock::System, self.now)
+            .map_err(|error| Failure::files(format!("the key cannot be rotated: {error}")))?;
+        if self.json {
+            let value = json!({"old": rotation.old, "new": rotation.new, "from": rotation.from.to_string()});
+            return Ok(json_line(&json::canonical_value(&value)));
+        }
+        let rows = [("old", rotation.old), ("new", rotation.new), ("from", rotation.from.to_string())];
+        Ok(rows.iter().map(|(name, value)| format!("{} {value}\n", paint(DIM, format!("{name:<5}")))).collect())
     }
 }
 

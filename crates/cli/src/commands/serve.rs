@@ -7,13 +7,15 @@ use crate::output::{self, DIM, GOOD, STRONG, paint};
 use crate::serving::{Serving, cannot_serve};
 use json::json;
 use node::{Config, DoorPolicy, Node, Operator};
-use server::Tls;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use server::{Bounds, Tls};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
+use trust::Did;
 
 /// Answer intents over HTTP
 ///
@@ -57,6 +59,15 @@ pub(crate) struct Serve {
     #[arg(long)]
     private_networks: bool,
 
+    /// Answer discovery intents of this issuer without checking their signature, as the public test suite's probe
+    /// expects; on loopback only
+    #[arg(long, value_name = "DID", value_parser = did, conflicts_with = "public_url")]
+    unverified_issuer: Option<Did>,
+
+    /// Requests of one source address that are answered in a second [default: no bound on loopback, else 20]
+    #[arg(long, value_name = "N")]
+    requests_per_source: Option<NonZeroU32>,
+
     /// Who answers for the node, in its manifest
     #[arg(long, value_name = "NAME")]
     operator: Option<String>,
@@ -89,13 +100,18 @@ const STRANGERS_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 impl Serve {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let telemetry = self.start_telemetry()?;
+        leave_no_dump();
         let config = self.config()?;
         let tls = match (&self.certificate, &self.certificate_key) {
             (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).map_err(|error| cannot_serve(&error))?),
             _ => None,
         };
         let node = house::open(&config)?;
-        let serving = Serving::start(node, self.listen, self.public_url.as_deref(), tls)?;
+        let per_source = self.requests_per_source;
+        let serving = Serving::start_with(node, self.listen, self.public_url.as_deref(), tls, |bounds| Bounds {
+            source_requests_per_second: per_source.or(bounds.source_requests_per_second),
+            ..bounds
+        })?;
         self.tell(serving.url(), serving.node())?;
         let served = serving.until_told();
         telemetry.close();
@@ -103,6 +119,13 @@ impl Serve {
     }
 
     fn config(&self) -> Result<Config, Failure> {
+        if self.unverified_issuer.is_some() && !self.listen.ip().is_loopback() {
+            return Err(Failure::usage(format!(
+                "--unverified-issuer is for loopback only, and {} is not",
+                self.listen
+            ))
+            .help("listen on 127.0.0.1, or let the issuer sign"));
+        }
         let strangers = (!self.listen.ip().is_loopback()).then_some(STRANGERS_PER_SECOND);
         Ok(Config {
             data: self.data.path()?,
@@ -110,6 +133,7 @@ impl Serve {
             requests_per_second: self.requests_per_second.or(strangers),
             over_budget: self.over_budget.into(),
             door: DoorPolicy { private_networks: self.private_networks, ..DoorPolicy::default() },
+            unverified_issuer: self.unverified_issuer.clone(),
             operator: self.operator(),
             ..Config::default()
         })
@@ -175,6 +199,14 @@ impl Serve {
     }
 }
 
+/// A dump of the memory would hold the node's key.
+fn leave_no_dump() {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    if let Err(error) = setrlimit(Resource::Core, none) {
+        tracing::warn!(%error, "the system may write the memory of this process to disk when it crashes");
+    }
+}
+
 /// What is still to be sent when the node has stopped.
 struct Telemetry(#[cfg(feature = "otel")] Option<server::Exporter>);
 
@@ -191,4 +223,8 @@ impl Telemetry {
 fn country(text: &str) -> Result<String, String> {
     let letters = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase());
     letters.then(|| text.to_owned()).ok_or_else(|| "two capital letters, such as IT".to_owned())
+}
+
+fn did(text: &str) -> Result<Did, String> {
+    Did::parse(text).map_err(|error| error.to_string())
 }

@@ -7,7 +7,7 @@ use crate::files::Text;
 use crate::keys::KeyChoice;
 use crate::output::text::{json_line, shown};
 use crate::output::{self, BAD, DIM, GOOD, WARN, paint};
-use crate::question::{SIGNER_MEMBERS, keys_of};
+use crate::question::{SIGNER_MEMBERS, keys_of, verify_kept};
 use crate::{clock, draft};
 use anstyle::Style;
 use aql::{Code, Instant, Intent, Limits};
@@ -187,7 +187,7 @@ impl Proof {
         let signed = Signed::read(document).map_err(|error| text.unproved(&error))?;
         let (algorithm, kid) = (signed.alg().name(), signed.kid().map(str::to_owned));
         let keys = keys_of(&signer, did_documents)?;
-        signed.verify_with(&keys).map_err(|error| text.unproved(&error))?;
+        verify_kept(document, &keys).map_err(|error| text.unproved(&error))?;
         let is_intent = draft::is_intent(document.root());
         let digest = Digest::of(&json::canonical_without(document.root(), "signature"));
         let window = is_intent.then(|| window(text, clock::now()));

@@ -7,6 +7,8 @@ mod auditing;
 #[cfg(test)]
 mod examining;
 #[cfg(test)]
+mod guarding;
+#[cfg(test)]
 mod keeping;
 #[cfg(test)]
 mod linting;

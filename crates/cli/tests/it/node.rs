@@ -34,6 +34,20 @@ impl Node {
         Self { url: text("address"), did: text("did"), child }
     }
 
+    /// What stands at a path, as it came.
+    pub(crate) fn get(&self, path: &str) -> String {
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
+    }
+
+    /// Sends bytes and gives the body of what comes back.
+    pub(crate) fn send(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port())).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
     /// The port it listens on.
     pub(crate) fn port(&self) -> u16 {
         self.url.rsplit(':').next().unwrap().parse().unwrap()

@@ -112,7 +112,14 @@ fn every_command_has_an_example() {
     for command in commands {
         home.run(&[command, "--help"]).exits(0).says("Example:\n  rialto ").says(command);
     }
-    let sub = [("keys", "new"), ("keys", "show"), ("store", "check"), ("store", "rebuild"), ("store", "backup")];
+    let sub = [
+        ("keys", "new"),
+        ("keys", "show"),
+        ("keys", "rotate"),
+        ("store", "check"),
+        ("store", "rebuild"),
+        ("store", "backup"),
+    ];
     for (command, part) in sub.into_iter().chain([("store", "restore")]) {
         home.run(&[command, part, "--help"]).exits(0).says(&format!("Example:\n  rialto {command} {part}"));
     }

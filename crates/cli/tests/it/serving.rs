@@ -234,6 +234,7 @@ fn a_named_node_is_proved_by_its_own_host() {
     let key = home.file("key.pem", &pem("PRIVATE KEY", &made.signing_key.serialize_der()));
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("https://localhost:{port}");
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let more = ["--public-url", &url, "--certificate", &certificate, "--certificate-key", &key];
     let node = Node::start_with(&home, &format!("127.0.0.1:{port}"), &more);
     assert_eq!(node.did, format!("did:web:localhost%3A{port}"));

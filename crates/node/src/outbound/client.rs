@@ -3,16 +3,11 @@
 //! They chose whom we ask, so no address is judged; what comes back is bounded all the same. Plain HTTP is spoken with
 //! this machine only: elsewhere others could read along.
 
-use super::{DoorError, FetchError, diagnose, identity, read, roots, tls};
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Method, Url};
+use super::{DoorError, FetchError, Line, Message, Reply, roots};
 use rustls::RootCertStore;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
-use url::Host;
+use url::{Host, Url};
 
-/// How long a connection may take to stand.
-const CONNECT: Duration = Duration::from_secs(5);
 /// How long an exchange may take.
 const TOTAL: Duration = Duration::from_secs(60);
 /// Bytes of a reply; what a reader of documents takes at most.
@@ -21,17 +16,8 @@ const REPLY_BYTES_MAX: usize = json::Limits::OURS.bytes as usize;
 /// Talks to one node.
 #[derive(Clone, Debug)]
 pub struct Client {
-    http: reqwest::Client,
+    line: Line,
     base: Url,
-}
-
-/// What a node said.
-#[derive(Clone, Debug)]
-pub struct Reply {
-    /// The status of HTTP.
-    pub status: u16,
-    /// The body, whole.
-    pub body: Vec<u8>,
 }
 
 /// Why nothing was said.
@@ -86,26 +72,7 @@ impl Client {
         if roots.is_empty() && base.scheme() == "https" {
             return Err(DoorError::NoRoots.into());
         }
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/oap+json, application/json"));
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/oap+json"));
-        // The name of this machine means this machine, whatever a resolver says.
-        let here = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))];
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls(roots)?)
-            .resolve_to_addrs("localhost", &here)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .connect_timeout(CONNECT)
-            .timeout(TOTAL)
-            .user_agent(concat!("rialto/", env!("CARGO_PKG_VERSION")))
-            .default_headers(headers)
-            .build()
-            .map_err(|error| DoorError::Setup(error.into()))?;
-        Ok(Self { http, base })
+        Ok(Self { line: Line::trusting(roots, TOTAL, REPLY_BYTES_MAX)?, base })
     }
 
     /// The address as it is shown.
@@ -115,24 +82,24 @@ impl Client {
 
     /// Reads what stands at a path.
     pub async fn get(&self, path: &[&str]) -> Result<Reply, ClientError> {
-        self.exchange(Method::GET, self.url(path, None)?, None).await
+        self.exchange("GET", self.url(path, None)?, None).await
     }
 
     /// Sends a document to a path; `cursor` asks for a later page.
     pub async fn post(&self, path: &[&str], cursor: Option<&str>, body: Vec<u8>) -> Result<Reply, ClientError> {
-        self.exchange(Method::POST, self.url(path, cursor)?, Some(body)).await
+        self.exchange("POST", self.url(path, cursor)?, Some(body)).await
     }
 
     /// Sends a document that asks for an end.
     pub async fn delete(&self, path: &[&str], body: Vec<u8>) -> Result<Reply, ClientError> {
-        self.exchange(Method::DELETE, self.url(path, None)?, Some(body)).await
+        self.exchange("DELETE", self.url(path, None)?, Some(body)).await
     }
 
     /// Reads a document that lies at this same host, under its certificate; nothing when the URL leads elsewhere.
     pub async fn get_own(&self, url: &str) -> Result<Option<Reply>, ClientError> {
         match Url::parse(url) {
             Ok(url) if url.scheme() == "https" && url.origin() == self.base.origin() => {
-                self.exchange(Method::GET, url, None).await.map(Some)
+                self.exchange("GET", url, None).await.map(Some)
             }
             _ => Ok(None),
         }
@@ -148,22 +115,10 @@ impl Client {
         Ok(url)
     }
 
-    async fn exchange(&self, method: Method, url: Url, body: Option<Vec<u8>>) -> Result<Reply, ClientError> {
-        let request = self.http.request(method, url);
-        let request = match body {
-            Some(body) => request.body(body),
-            None => request,
-        };
-        let response = request.send().await.map_err(|error| self.failed(diagnose(&error)))?;
-        if !response.headers().get_all(CONTENT_ENCODING).iter().all(identity) {
-            return Err(self.failed(FetchError::ContentEncoding));
-        }
-        let status = response.status();
-        if status.is_redirection() {
-            return Err(self.failed(FetchError::Redirect));
-        }
-        let body = read(response, REPLY_BYTES_MAX).await.map_err(|error| self.failed(error))?;
-        Ok(Reply { status: status.as_u16(), body })
+    async fn exchange(&self, method: &str, url: Url, body: Option<Vec<u8>>) -> Result<Reply, ClientError> {
+        let headers = [("accept", "application/oap+json, application/json"), ("content-type", "application/oap+json")];
+        let message = Message { method, url: url.as_str(), headers: &headers, body: body.as_deref() };
+        self.line.exchange(&message).await.map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: FetchError) -> ClientError {
@@ -180,6 +135,7 @@ impl Client {
             | FetchError::HostForbidden
             | FetchError::PortForbidden
             | FetchError::RateLimited
+            | FetchError::NoRoots
             | FetchError::Unreachable
             | FetchError::Gone
             | FetchError::Status => {

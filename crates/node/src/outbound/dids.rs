@@ -7,15 +7,13 @@
 //! INVARIANT: a document is handed out only when its `id` is the DID, and never after its time.
 
 use super::cache::{Bounds, Cache};
-use super::{Door, FetchError};
+use super::{Door, Errand, FetchError};
 use json::{Document, Limits};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use trust::{Did, DidDocument, Method};
-
-const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
 
 const DOCUMENT_LIMITS: Limits = Limits { subject: "did_document", ..Limits::INTENT };
 
@@ -127,7 +125,7 @@ impl Shared {
 
     async fn fetch_document(&self, did: &Did, now: Instant) -> Result<(DidDocument, usize), DidError> {
         let url = did.document_url().ok_or(DidError::MethodNotSupported)?;
-        let body = self.door.fetch(&url, DOCUMENT_BYTES_MAX, now).await?;
+        let body = self.door.fetch(Errand::DidDocument, &url, now).await?;
         let document =
             Document::parse(&body, &DOCUMENT_LIMITS).map_err(|error| DidError::DocumentNotJson(error.code))?;
         let document =
@@ -183,6 +181,9 @@ pub enum DidError {
     /// Too often.
     #[error("too many DIDs of this domain are being looked up; try again in a minute")]
     ResolutionRateLimited,
+    /// Nobody can be asked.
+    #[error("this node trusts no CA certificates and asks nobody; use a `did:key`, or tell its operator")]
+    TlsRootsMissing,
     /// Withdrawn by its owner.
     #[error("the DID has been deactivated: its host says the document is gone; sign with another DID")]
     Deactivated,
@@ -204,18 +205,19 @@ impl DidError {
             Self::RedirectForbidden => "redirect_forbidden",
             Self::ContentEncodingNotSupported => "content_encoding_not_supported",
             Self::ResolutionRateLimited => "did_resolution_rate_limited",
+            Self::TlsRootsMissing => "tls_roots_missing",
             Self::Deactivated => "did_deactivated",
         }
     }
 
     /// Whether the DID's host let us down, rather than the DID.
     pub(crate) fn is_upstream(&self) -> bool {
-        matches!(self, Self::Unresolvable | Self::UpstreamTimeout | Self::TlsVerificationFailed)
+        matches!(self, Self::Unresolvable | Self::UpstreamTimeout | Self::TlsVerificationFailed | Self::TlsRootsMissing)
     }
 
     /// Whether asking again soon would end alike. What we refused for our own sake says nothing about the DID.
     fn is_about_the_did(&self) -> bool {
-        *self != Self::ResolutionRateLimited
+        !matches!(self, Self::ResolutionRateLimited | Self::TlsRootsMissing)
     }
 }
 
@@ -226,9 +228,11 @@ impl From<FetchError> for DidError {
             FetchError::HostForbidden => Self::HostForbidden,
             FetchError::PortForbidden => Self::PortForbidden,
             FetchError::RateLimited => Self::ResolutionRateLimited,
-            FetchError::Unreachable | FetchError::Status => Self::Unresolvable,
+            FetchError::NoRoots => Self::TlsRootsMissing,
+            // Who speaks no TLS is as good as nobody: which ports of a place are open is nobody's business.
+            FetchError::Unreachable | FetchError::NotTls | FetchError::Status => Self::Unresolvable,
             FetchError::Timeout => Self::UpstreamTimeout,
-            FetchError::Certificate | FetchError::NotTls => Self::TlsVerificationFailed,
+            FetchError::Certificate => Self::TlsVerificationFailed,
             FetchError::Redirect => Self::RedirectForbidden,
             FetchError::ContentEncoding => Self::ContentEncodingNotSupported,
             FetchError::TooLarge => Self::DocumentTooLarge,

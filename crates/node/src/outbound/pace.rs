@@ -18,11 +18,15 @@ const DOMAIN_SLOTS: usize = 16_384;
 /// Many times more than requests can be under way.
 const HOST_SLOTS: usize = 2_048;
 
+/// Requests that wait or are under way; whoever comes on top is told so at once.
+const PLACES: usize = 1_024;
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Who may go now.
 pub(super) struct Pace {
     hasher: RandomState,
+    places: Semaphore,
     all: Semaphore,
     hosts: Vec<Semaphore>,
     domains: Mutex<Vec<Option<Instant>>>,
@@ -39,11 +43,17 @@ impl Pace {
     pub(super) fn new(policy: &DoorPolicy) -> Self {
         Self {
             hasher: RandomState::new(),
+            places: Semaphore::new(PLACES),
             all: Semaphore::new(policy.parallel),
             hosts: std::iter::repeat_with(|| Semaphore::new(policy.parallel_per_host)).take(HOST_SLOTS).collect(),
             domains: Mutex::new(vec![None; DOMAIN_SLOTS]),
             spacing: MINUTE / policy.per_minute.max(1),
         }
+    }
+
+    /// A place among those who wait, while there is one.
+    pub(super) fn place(&self) -> Option<SemaphorePermit<'_>> {
+        self.places.try_acquire().ok()
     }
 
     /// Counts a request for its domain; whether the domain's minute had room for it.

@@ -4,7 +4,7 @@
 //! Hence the rule is what may be reached, not what may not: an address must be one of the public internet, in every
 //! spelling the URL standard folds into it.
 //!
-//! INVARIANT: only [`DoorPolicy::admit`] makes a [`Destination`]; no request goes out without one.
+//! INVARIANT: only [`DoorPolicy::admit`] makes a [`Destination`]; no request of the door goes out without one.
 
 use super::FetchError;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -70,6 +70,14 @@ impl DoorPolicy {
         }
         Ok(Destination { url, loopback })
     }
+
+    /// Checks where a reply sends us on: by all rules of a first request, and on the same host and port.
+    pub(super) fn hop(&self, from: &Destination, location: &str, reach: Reach) -> Result<Destination, FetchError> {
+        let url = from.url.join(location).map_err(|_| FetchError::Redirect)?;
+        let next = self.admit(url.as_str(), reach).map_err(|_| FetchError::Redirect)?;
+        let place = |url: &Url| (url.host_str().map(str::to_owned), url.port_or_known_default());
+        if place(&next.url) == place(&from.url) { Ok(next) } else { Err(FetchError::Redirect) }
+    }
 }
 
 /// A place we may ask.
@@ -111,7 +119,7 @@ const REGISTRY_LABELS: &[&str] = &["ac", "co", "com", "edu", "gov", "go", "ne", 
 /// The last two labels, or three where a country registers on the third level.
 ///
 /// Coarser than the public suffix list on purpose: too few requests to a shared host are better than too many.
-fn registrable(name: &str) -> &str {
+pub(crate) fn registrable(name: &str) -> &str {
     let mut from_right = name.rmatch_indices('.').map(|(at, _)| at);
     let (top, second, third) = (from_right.next(), from_right.next(), from_right.next());
     let after = |dot: Option<usize>| dot.and_then(|at| name.get(at + 1..)).unwrap_or(name);

@@ -74,7 +74,7 @@ impl Server {
         Self::listen("127.0.0.1:0", Some(acceptor), answer).await
     }
 
-    async fn listen(
+    pub(super) async fn listen(
         at: &str,
         tls: Option<TlsAcceptor>,
         answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
@@ -129,11 +129,18 @@ impl Requests {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(stream.read_u8().await.ok()?);
-            if !b"GET ".starts_with(&head[..head.len().min(4)]) {
+            let method = &head[..head.len().min(4)];
+            if !b"GET ".starts_with(method) && !b"POST".starts_with(method) {
                 return None;
             }
         }
         let head = String::from_utf8(head).unwrap();
+        let length = head
+            .to_ascii_lowercase()
+            .split("content-length: ")
+            .nth(1)
+            .map(|rest| rest.split('\r').next().unwrap().parse());
+        stream.read_exact(&mut vec![0; length.map_or(0, Result::unwrap)]).await.ok()?;
         let path = head.split(' ').nth(1).unwrap().to_owned();
         self.heads.lock().unwrap().push(head);
         let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
@@ -188,7 +195,7 @@ impl Lookup for Names {
 }
 
 /// A certificate for a name, valid in these years, and the acceptor that shows it.
-fn certificate(name: &str, years: (i32, i32)) -> (TlsAcceptor, CertificateDer<'static>) {
+pub(super) fn certificate(name: &str, years: (i32, i32)) -> (TlsAcceptor, CertificateDer<'static>) {
     let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
     params.not_before = rcgen::date_time_ymd(years.0, 1, 1);
     params.not_after = rcgen::date_time_ymd(years.1, 1, 1);
@@ -204,14 +211,14 @@ fn certificate(name: &str, years: (i32, i32)) -> (TlsAcceptor, CertificateDer<'s
     (TlsAcceptor::from(Arc::new(config)), certificate)
 }
 
-fn roots(certificate: Option<CertificateDer<'static>>) -> RootCertStore {
+pub(super) fn roots(certificate: Option<CertificateDer<'static>>) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificate);
     roots
 }
 
 async fn fetch(door: &Door, url: &str) -> Result<Vec<u8>, FetchError> {
-    door.fetch(url, 64 * 1024, start()).await
+    door.fetch(Errand::DidDocument, url, start()).await
 }
 
 #[tokio::test]
@@ -309,7 +316,7 @@ async fn who_waits_too_long_for_a_turn_is_told_so() {
     assert_eq!(fetch(&door, &url).await, Ok(b"{}".to_vec()));
 }
 
-const NOW_VALID: (i32, i32) = (2000, 4000);
+pub(super) const NOW_VALID: (i32, i32) = (2000, 4000);
 
 #[tokio::test]
 async fn tls_needs_a_certificate_of_the_name_from_somebody_we_trust() {
@@ -409,4 +416,106 @@ async fn a_public_name_with_an_inner_address_is_forbidden() {
         assert_eq!(fetch(&door, &url).await, Err(FetchError::HostForbidden), "{name}");
     }
     assert_eq!((names.asked(), forbidden.connections()), (5, 0));
+}
+
+#[tokio::test]
+async fn an_errand_may_be_sent_on_twice_on_its_host() {
+    let server = Server::plain(|path| match path {
+        "/found" => ok(b"{}"),
+        _ => {
+            let next = path.strip_prefix("/x").filter(|rest| !rest.is_empty()).unwrap_or("/found");
+            reply("302 Found", &format!("Location: {next}\r\nContent-Length: 0\r\n"), b"")
+        }
+    })
+    .await;
+    let door = door(test_network());
+    for (errand, path, expected, requests) in [
+        (Errand::Schema, "/found", Ok(()), 1),
+        (Errand::Schema, "/x", Ok(()), 2),
+        (Errand::Description, "/x/x", Ok(()), 3),
+        (Errand::Mapping, "/x/x/x", Err(FetchError::Redirect), 3),
+        (Errand::DidDocument, "/x", Err(FetchError::Redirect), 1),
+        (Errand::Webhook, "/x", Err(FetchError::Redirect), 1),
+        (Errand::Tool, "/x", Err(FetchError::Redirect), 1),
+    ] {
+        let before = server.requests();
+        let outcome = door.fetch(errand, &server.url(path), start()).await.map(|_| ());
+        assert_eq!((outcome, server.requests() - before), (expected, requests), "{errand:?} {path}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_sent_is_sent_once_and_any_success_will_do() {
+    let server = Server::plain(|path| match path {
+        "/taken" => reply("204 No Content", "", b""),
+        "/answered" => ok(b"[]"),
+        _ => reply("500 Oops", "Content-Length: 0\r\n", b""),
+    })
+    .await;
+    let door = door(test_network());
+    for (path, expected) in
+        [("/taken", Ok(Vec::new())), ("/answered", Ok(b"[]".to_vec())), ("/broken", Err(FetchError::Status))]
+    {
+        let outcome = door.send(Errand::Webhook, &server.url(path), b"{}".to_vec(), start()).await;
+        assert_eq!(outcome, expected, "{path}");
+    }
+    let heads = server.requests.heads.lock().unwrap().clone();
+    assert_eq!(heads.len(), 3);
+    assert!(heads.iter().all(|head| head.starts_with("POST /") && head.contains("content-type: application/json")));
+}
+
+#[tokio::test]
+async fn every_errand_has_its_size() {
+    for errand in Errand::ALL {
+        let most = vec![b' '; errand.bytes_max()];
+        let server = Server::plain(move |path| ok(if path == "/most" { &most } else { &[0; 1024 * 1024 + 1] })).await;
+        let door = door(test_network());
+        assert_eq!(
+            door.fetch(errand, &server.url("/most"), start()).await.map(|found| found.len()),
+            Ok(errand.bytes_max())
+        );
+        assert_eq!(door.fetch(errand, &server.url("/more"), start()).await, Err(FetchError::TooLarge), "{errand:?}");
+    }
+}
+
+/// A port that refuses, one that speaks no TLS and one that is silent are the same, in words and in time.
+#[tokio::test]
+async fn which_ports_are_open_is_not_told() {
+    let closed = TcpListener::bind("127.0.0.2:0").await.unwrap().local_addr().unwrap().port();
+    let silent = TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let plain = Server::listen("127.0.0.2:0", None, |_| ok(b"{}")).await;
+    let names = Names::new(&[("agent.example.com", &[&["127.0.0.2"]])]);
+    let policy = DoorPolicy { connect: Duration::from_millis(400), ..DoorPolicy::default() };
+    let door = Door::with(policy, only_the_second, names, roots(None)).unwrap();
+    let mut times = Vec::new();
+    for port in [closed, silent.local_addr().unwrap().port(), plain.port] {
+        let begun = start();
+        let outcome = fetch(&door, &format!("https://agent.example.com:{port}/")).await;
+        assert_eq!(outcome.map_err(crate::DidError::from), Err(crate::DidError::Unresolvable), "{port}");
+        times.push(begun.elapsed());
+    }
+    let (least, most) = (times.iter().min().unwrap(), times.iter().max().unwrap());
+    assert!(*least >= Duration::from_millis(900) && *most - *least < Duration::from_millis(250), "{times:?}");
+}
+
+#[tokio::test]
+async fn without_roots_everything_is_refused_by_name_and_nobody_is_asked() {
+    let door = Door::trusting(RootCertStore::empty(), DoorPolicy::default()).unwrap();
+    assert!(door.is_rootless());
+    assert_eq!(fetch(&door, "https://example.com/").await, Err(FetchError::NoRoots));
+    // What is wrong with the address is told first.
+    assert_eq!(fetch(&door, "https://127.0.0.1/").await, Err(FetchError::HostForbidden));
+    assert_eq!(crate::DidError::from(FetchError::NoRoots).code(), "tls_roots_missing");
+    assert!(!Door::trusting(RootCertStore::empty(), test_network()).unwrap().is_rootless());
+}
+
+#[tokio::test]
+async fn who_finds_no_place_is_told_at_once() {
+    let door = door(test_network());
+    let places: Vec<_> = std::iter::from_fn(|| door.pace.place()).collect();
+    assert_eq!(places.len(), 1_024);
+    assert_eq!(fetch(&door, "https://localhost:1/").await, Err(FetchError::PortForbidden));
+    assert_eq!(fetch(&door, "https://localhost:8443/").await, Err(FetchError::RateLimited));
+    drop(places);
+    assert_ne!(fetch(&door, "https://localhost:8443/").await, Err(FetchError::RateLimited));
 }

@@ -7,7 +7,7 @@ use super::select::Queue;
 use crate::evidence::Moment;
 use crate::refusal::{Class, Error, Refusal};
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 /// Candidates that all kept answers together may hold.
 const ENTRIES_MAX: usize = 4_000_000;
@@ -42,12 +42,18 @@ struct Kept {
 impl Pages {
     /// Takes what a cursor stands for.
     pub(crate) fn take(&self, cursor: &str, digest: [u8; 16], now: i64) -> Result<Walk, Error> {
-        let mut kept = self.kept.lock().map_err(|_| Error::fault("the pages are lost"))?;
-        let known = kept.walks.get(cursor).ok_or_else(unknown)?;
-        if known.1.digest != digest || known.1.expires < now {
-            return Err(unknown().into());
-        }
+        let mut kept = self.lock()?;
+        kept.check(cursor, digest, now)?;
         kept.remove(cursor).ok_or_else(|| unknown().into())
+    }
+
+    /// Whether a cursor stands for something that can be taken now.
+    pub(crate) fn check(&self, cursor: &str, digest: [u8; 16], now: i64) -> Result<(), Error> {
+        self.lock()?.check(cursor, digest, now)
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, Kept>, Error> {
+        self.kept.lock().map_err(|_| Error::fault("the pages are lost"))
     }
 
     /// Keeps what is to come under a cursor; the oldest go when there is no room.
@@ -70,6 +76,11 @@ impl Pages {
 }
 
 impl Kept {
+    fn check(&self, cursor: &str, digest: [u8; 16], now: i64) -> Result<(), Error> {
+        let (_, walk) = self.walks.get(cursor).ok_or_else(unknown)?;
+        if walk.digest != digest || walk.expires < now { Err(unknown().into()) } else { Ok(()) }
+    }
+
     fn remove(&mut self, cursor: &str) -> Option<Walk> {
         let (_, walk) = self.walks.remove(cursor)?;
         self.entries -= walk.queue.len();

@@ -95,23 +95,55 @@ fn an_intent_that_fails_at_one_step_never_reaches_the_next() {
 }
 
 #[test]
-fn an_intent_is_looked_up_then_counted_then_its_issuer_is_asked() {
+fn an_intent_is_looked_up_then_its_issuer_is_asked_then_it_is_counted() {
     let (world, host) = (world(), Host::new());
     let first = intent(&person(1), json!({}));
-    world.answer(&sign(first.clone(), &person(1)), None).unwrap();
+    let answer = world.answer(&sign(first.clone(), &person(1)), None).unwrap();
     // The issuer has used up his quota; a name that was used is refused before that is known.
     let before = world.written();
-    let reused = forged(first, json!({"resolution_policy": "full_set"}));
+    let reused = forged(first.clone(), json!({"resolution_policy": "full_set"}));
     check(&world, &host, world.answer(&reused, None), "intent_id_reused", before);
-    let one_more = forged(intent(&person(1), json!({})), json!({}));
+    let forgery = forged(intent(&person(1), json!({})), json!({}));
+    check(&world, &host, world.answer(&forgery, None), "signature_invalid", before);
+    let one_more = sign(intent(&person(1), json!({})), &person(1));
     check(&world, &host, world.answer(&one_more, None), "too_many_requests", before);
-    let elsewhere = || forged(intent(&person(1), json!({})), json!({"issuer_did": host.did}));
-    let outcome = world.answer(&elsewhere(), Some("nonsense"));
-    assert_eq!(code(outcome), "did_unresolvable");
-    let asked = host.visitors();
-    assert!(asked > 0, "the last local step has passed");
-    assert_eq!(code(world.answer(&elsewhere(), None)), "too_many_requests");
-    assert_eq!((host.visitors(), world.written()), (asked, before));
+    // What was answered is answered again, whoever asks.
+    assert_eq!(world.answer(&sign(first, &person(1)), None).unwrap(), answer);
+    let elsewhere = forged(intent(&person(1), json!({})), json!({"issuer_did": host.did}));
+    assert_eq!(code(world.answer(&elsewhere, Some("nonsense"))), "did_unresolvable");
+    assert!(host.visitors() > 0, "the last local step has passed");
+    assert_eq!(world.written(), before);
+}
+
+#[test]
+fn nobody_uses_up_the_quota_of_another() {
+    let world = world();
+    let issuer = person(1);
+    let answered = intent(&issuer, json!({}));
+    for _ in 0..20 {
+        let forgery = forged(intent(&issuer, json!({})), json!({}));
+        assert_eq!(code(world.answer(&forgery, None)), "signature_invalid");
+        let stranger = sign(intent(&issuer, json!({})), &person(4));
+        assert_eq!(code(world.answer(&stranger, None)), "kid_not_authorized");
+        let record = manifest(&issuer, "a", json!({}));
+        let forgery = forged(publication(&issuer, "manifest", record), json!({}));
+        assert_eq!(code(world.publish(&forgery)), "signature_invalid");
+    }
+    let message = sign(answered, &issuer);
+    let answer = world.answer(&message, None).unwrap();
+    // Whoever overheard it sends it again and again, asks why, and guesses at pages.
+    for number in 0..20 {
+        assert_eq!(world.answer(&message, None).unwrap(), answer);
+        let _ = world.explain(&message, None);
+        assert_eq!(code(world.answer(&message, Some(&format!("page-{number}")))), "invalid_cursor");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1_050));
+    for number in 0..20 {
+        assert_eq!(world.answer(&message, None).unwrap(), answer);
+        let _ = world.explain(&message, None);
+        assert_eq!(code(world.answer(&message, Some(&format!("again-{number}")))), "invalid_cursor");
+    }
+    world.answer(&sign(intent(&issuer, json!({})), &issuer), None).unwrap();
 }
 
 #[test]
@@ -167,10 +199,12 @@ fn a_publication_that_fails_at_one_step_never_reaches_the_next() {
     for (expected, message) in &cases {
         check(&world, &host, world.publish(message), expected, before);
     }
-    // Looked up, then counted, then the publisher is asked.
+    // Looked up, then the publisher is asked, then it is counted.
     let reused = forged(taken, json!({"kind": "offer"}));
     check(&world, &host, world.publish(&reused), "publication_id_reused", before);
-    let one_more = forged(publication(&owner, "manifest", record.clone()), json!({}));
+    let forgery = forged(publication(&owner, "manifest", record.clone()), json!({}));
+    check(&world, &host, world.publish(&forgery), "signature_invalid", before);
+    let one_more = sign(publication(&owner, "manifest", record.clone()), &owner);
     check(&world, &host, world.publish(&one_more), "too_many_requests", before);
     assert_eq!(code(world.publish(&with(json!({"issued_at": "2026-03-01T12:00:00Z"})))), "did_unresolvable");
     assert!(host.visitors() > 0);

@@ -3,7 +3,7 @@
 use crate::{Answer, House, NOW, intent, manifest};
 use json::json;
 use reqwest::{Method, StatusCode};
-use server::{Listening, Patience};
+use server::{Bounds, Listening, Patience};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -35,7 +35,7 @@ fn refusal(house: &House, heard: &str, status: u16, code: &str) {
 
 fn impatient() -> Patience {
     let short = Duration::from_millis(400);
-    Patience { head: short, body: short, handshake: short, ..Patience::default() }
+    Patience { head: short, body: short, handshake: short, idle: short * 2, ..Patience::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,11 +138,23 @@ async fn only_plain_json_in_utf8_is_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_is_slow_is_not_waited_for() {
     let house = House::with(impatient(), None, None).await;
-    let (heard, took) = speak(&house, b"GET /health HTTP/1.1\r\nhost: local").await;
-    assert!(
-        heard.is_empty() && took >= Duration::from_millis(300) && took < Duration::from_secs(5),
-        "{heard} {took:?}"
-    );
+    for begun in
+        ["G", "GET /health HTTP/1.1\r\nhost: local", "GET / HTTP/1.1\r\nhost: localhost\r\n\r", "\r\n", "PUT /x"]
+    {
+        let (heard, took) = speak(&house, begun.as_bytes()).await;
+        assert!(!heard.is_empty(), "{begun:?}");
+        refusal(&house, &heard, 408, "request_timeout");
+        assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(5), "{begun:?} {took:?}");
+    }
+    // Whoever says nothing is hung up on, at the beginning, after an answer, and in the middle of HTTP/2.
+    for words in
+        [&b""[..], b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"PRI"]
+    {
+        let (heard, took) = speak(&house, words).await;
+        assert!(!heard.contains("408") && took >= Duration::from_millis(300), "{heard} {took:?}");
+        assert_eq!(heard.starts_with("HTTP/1.1 200 "), words.starts_with(b"GET"), "{heard}");
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    }
 
     let head = "POST /oap/intent HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     let (heard, took) = speak(&house, format!("{head}content-length: 100\r\n\r\n{{").as_bytes()).await;
@@ -166,11 +178,125 @@ async fn a_head_beyond_its_bounds_is_refused() {
     let many = format!("GET /health HTTP/1.1\r\nhost: localhost\r\n{}\r\n", "x: y\r\n".repeat(64));
     for words in [long, many] {
         let (heard, _) = speak(&house, words.as_bytes()).await;
-        assert!(heard.starts_with("HTTP/1.1 431 "), "{heard}");
+        refusal(&house, &heard, 431, "head_too_large");
     }
-    let both = "POST /oap/intent HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello";
-    let (heard, _) = speak(&house, both.as_bytes()).await;
-    assert!(heard.starts_with("HTTP/1.1 400 "), "{heard}");
+}
+
+/// Whatever could be read in two ways is not read, and what follows on the connection is not served.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_http_is_refused_under_signature() {
+    let house = House::open().await;
+    let head = "POST /oap/intent HTTP/1.1\r\nhost: localhost\r\n";
+    let smuggled = "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    for words in [
+        format!("{head}content-length: 5\r\ncontent-length: 6\r\n\r\nhello"),
+        format!("{head}content-length: -1\r\n\r\n"),
+        format!("{head}content-length: 0x5\r\n\r\nhello"),
+        format!("{head}content length: 5\r\n\r\nhello"),
+        format!("{head}content-length : 5\r\n\r\nhello"),
+        format!("{head}x: a\r\n folded\r\n\r\n"),
+        format!("{head}transfer-encoding: gzip\r\n\r\n"),
+        format!("{head}transfer-encoding: chunked, gzip\r\n\r\n"),
+        format!("{head}x: \0\r\n\r\n"),
+        "GET /health HTTP/1.2\r\nhost: localhost\r\n\r\n".to_owned(),
+        "GET  /health HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned(),
+        "GET /a b HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned(),
+        "\u{16}\u{3}\u{1}\u{2}TLS".to_owned(),
+        "rubbish\r\n\r\n".to_owned(),
+    ] {
+        let (heard, took) = speak(&house, format!("{words}{smuggled}").as_bytes()).await;
+        refusal(&house, &heard, 400, "http_malformed");
+        assert!(took < Duration::from_secs(2), "{words:?} {took:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_body_keeps_a_pace() {
+    let house = House::with(impatient(), None, None).await;
+    let mut stream = TcpStream::connect(house.address()).await.unwrap();
+    let body = " ".repeat(8 * KIB);
+    let head = format!(
+        "POST /oap/intent HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let begun = Instant::now();
+    // Four KiB earn four seconds beside the 400 ms.
+    for part in body.as_bytes().chunks(4 * KIB) {
+        stream.write_all(part).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(900)).await;
+    }
+    let mut heard = String::new();
+    stream.read_to_string(&mut heard).await.unwrap();
+    refusal(&house, &heard, 400, "json_syntax");
+    assert!(begun.elapsed() > impatient().body * 2);
+}
+
+/// Connections of one source, and of all; whoever is too many is told so and the others are served.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_house_says_so() {
+    let ask = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    for (source, all, status, code) in [(Some(3), 100, 429, "too_many_connections"), (None, 3, 503, "overloaded")] {
+        let bounds = |bounds| Bounds { source_connections: source, connections: all, ..bounds };
+        let house = House::bounded(bounds).await;
+        let mut inside = Vec::new();
+        for _ in 0..3 {
+            let mut stream = TcpStream::connect(house.address()).await.unwrap();
+            stream.write_all(ask).await.unwrap();
+            let mut beginning = [0; 15];
+            stream.read_exact(&mut beginning).await.unwrap();
+            assert_eq!(&beginning, b"HTTP/1.1 200 OK");
+            inside.push(stream);
+        }
+        let (heard, took) = speak(&house, ask).await;
+        refusal(&house, &heard, status, code);
+        assert!(heard.contains("\r\nretry-after: 1\r\n") && took < Duration::from_secs(1), "{heard}");
+        drop(inside.pop());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let (heard, _) = speak(&house, &[&ask[..ask.len() - 2], b"connection: close\r\n\r\n"].concat()).await;
+        assert!(heard.starts_with("HTTP/1.1 200 "), "{heard}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_work_than_places_is_refused_at_once_and_health_is_told() {
+    let house = House::bounded(|bounds| Bounds { requests: 4, ..bounds }).await;
+    let mut slow = Vec::new();
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(house.address()).await.unwrap();
+        let head = "POST /oap/intent HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+        stream.write_all(format!("{head}content-length: 100\r\n\r\n{{").as_bytes()).await.unwrap();
+        slow.push(stream);
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let begun = Instant::now();
+    for number in 0..20 {
+        let answer = house.post("/oap/intent", &intent(&format!("busy-{number}"))).await;
+        answer.refused(&house.node, 503, "overloaded");
+        assert_eq!(answer.header("retry-after"), "1");
+    }
+    assert_eq!(house.get("/health").await.status, StatusCode::OK);
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    drop(slow);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    house.post("/oap/intent", &intent("after")).await.ok(&house.node);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_asks_too_often_waits_whatever_it_says_of_itself() {
+    let rate = std::num::NonZeroU32::new(5);
+    let bounds = |bounds| Bounds { source_requests_per_second: rate, ..bounds };
+    let house = House::bounded(bounds).await;
+    let mut refused = 0;
+    for number in 0..40 {
+        let request = house.request(Method::GET, "/nowhere").header("x-forwarded-for", format!("192.0.2.{number}"));
+        let answer = Answer::of(request.header("forwarded", format!("for=192.0.2.{number}"))).await;
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            answer.refused(&house.node, 429, "too_many_requests");
+            refused += 1;
+        }
+    }
+    assert!(refused >= 30, "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -257,4 +383,39 @@ async fn figures_are_openmetrics() {
         text.contains("rialto_candidates{collection=\"manifests\"} 1\n") && text.contains("rialto_log_sequence 1\n")
     );
     assert_eq!(house.node.clock().millis(), NOW);
+}
+
+/// The intent of the public suite's probe: from a DID that leads nowhere, under a signature that is none.
+fn probe(category: &str, issuer: &str) -> json::Value {
+    json!({
+        "intent_id": format!("urn:oap:intent:probe-{category}-{}", issuer.len()),
+        "issuer_did": issuer,
+        "category": category,
+        "constraints": {"path": "/oap_version", "operator": "exists", "value": true},
+        "projection": {"include": ["/"]},
+        "validity": {"from": "2026-05-01T11:59:00Z", "to": "2026-05-01T12:01:00Z"},
+        "signature": {"alg": "EdDSA", "value": "probe-signature"},
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_public_probe_is_answered_under_the_switch_and_refused_without_it() {
+    const ISSUER: &str = "did:web:probe.example";
+    let strict = House::open().await;
+    let refused = strict.post("/oap/intent", &probe("discovery", ISSUER)).await;
+    refused.refused(&strict.node, 401, "signature_encoding");
+
+    let open = House::configured(|config| config.unverified_issuer = trust::Did::parse(ISSUER).ok()).await;
+    open.publish("one", "manifest", manifest()).await;
+    let answer = open.post("/oap/intent", &probe("discovery", ISSUER)).await.ok(&open.node);
+    crate::interface::valid("oap-intent-response.schema.json", &answer);
+    let candidates = answer["candidates"].as_array().unwrap();
+    assert_eq!(candidates.len(), 1);
+    assert!(candidates[0]["decision_record"]["constraint_evaluations"].is_array());
+    // Nobody else, nothing else, and nothing altered under a name that was used.
+    for (category, issuer) in [("knowledge", ISSUER), ("discovery", "did:web:other.example")] {
+        open.post("/oap/intent", &probe(category, issuer)).await.refused(&open.node, 401, "signature_encoding");
+    }
+    let explained = open.post("/oap/explain", &json!({"intent": probe("discovery", ISSUER)})).await;
+    explained.refused(&open.node, 401, "signature_encoding");
 }

@@ -12,7 +12,7 @@ mod tls;
 use json::{Document, Limits, Value, json};
 use node::{Clock, Config, Node};
 use reqwest::{Method, StatusCode};
-use server::{Listening, Patience, Tls};
+use server::{Bounds, Listening, Patience, Tls};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
@@ -46,20 +46,41 @@ impl House {
     }
 
     async fn with(patience: Patience, tls: Option<Tls>, public_url: Option<&str>) -> Self {
+        Self::built(patience, tls, public_url, |bounds| bounds, |_| {}).await
+    }
+
+    async fn bounded(bound: impl FnOnce(Bounds) -> Bounds) -> Self {
+        Self::built(Patience::default(), None, None, bound, |_| {}).await
+    }
+
+    async fn configured(configure: impl FnOnce(&mut Config)) -> Self {
+        Self::built(Patience::default(), None, None, |bounds| bounds, configure).await
+    }
+
+    async fn built(
+        patience: Patience,
+        tls: Option<Tls>,
+        public_url: Option<&str>,
+        bound: impl FnOnce(Bounds) -> Bounds,
+        configure: impl FnOnce(&mut Config),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::Set(Arc::new(AtomicI64::new(NOW)));
-        let config = Config {
+        let mut config = Config {
             data: folder.path().to_owned(),
             clock,
             door: node::DoorPolicy { private_networks: true, ..node::DoorPolicy::default() },
             ..Config::default()
         };
+        configure(&mut config);
         let node = Arc::new(Node::open(&config, &mut |_, _| {}).unwrap());
         let listening = Listening::on("127.0.0.1:0".parse().unwrap(), tls).await.unwrap().with_patience(patience);
+        let bounds = bound(listening.bounds());
+        let listening = listening.with_bounds(bounds);
         let url = listening.url();
         let router = server::router(Arc::clone(&node), public_url, listening.is_tls());
         let (stop, stopped) = oneshot::channel();
-        let served = tokio::spawn(server::serve(listening, router, async {
+        let served = tokio::spawn(server::serve(listening, Arc::clone(&node), router, async {
             let _ = stopped.await;
         }));
         let tls = client_tls(rustls::RootCertStore::empty(), rustls::DEFAULT_VERSIONS);

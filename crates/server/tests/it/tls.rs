@@ -3,7 +3,7 @@
 use crate::{Answer, House, client_tls};
 use reqwest::Method;
 use server::{Patience, Tls};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A certificate for this machine, its key, and who trusts it.
 fn certificate(folder: &tempfile::TempDir) -> (PathBuf, PathBuf, rustls::RootCertStore) {
@@ -11,9 +11,14 @@ fn certificate(folder: &tempfile::TempDir) -> (PathBuf, PathBuf, rustls::RootCer
     let (chain, key) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
     std::fs::write(&chain, made.cert.pem()).unwrap();
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    open_to(&key, 0o640);
     let mut roots = rustls::RootCertStore::empty();
     roots.add(made.cert.der().clone()).unwrap();
     (chain, key, roots)
+}
+
+fn open_to(key: &Path, mode: u32) {
+    std::fs::set_permissions(key, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,6 +51,10 @@ async fn a_certificate_that_cannot_be_used_is_said_by_name() {
     let missing = folder.path().join("missing.pem");
     let wrong = Tls::read(&chain, &missing).err().unwrap();
     assert!(wrong.to_string().contains("missing.pem"), "{wrong}");
+    open_to(&key, 0o644);
+    let open = Tls::read(&chain, &key).err().unwrap().to_string();
+    assert!(open.contains("mode 644") && open.contains("chmod o="), "{open}");
+    open_to(&key, 0o600);
     std::fs::write(&chain, "rubbish").unwrap();
     assert!(Tls::read(&chain, &key).is_err());
 }

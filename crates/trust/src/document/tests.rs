@@ -205,3 +205,33 @@ fn the_document_of_a_did_key_needs_no_network() {
     let error = DidDocument::of_key(&Did::parse(DID).unwrap()).unwrap_err();
     assert_eq!(error.code(), "did_method_unsupported");
 }
+
+#[test]
+fn a_revoked_method_signs_no_more_and_is_remembered() {
+    let mut value = sample();
+    let revoked = |id: &str, key: &str| {
+        let mut method = method(id, key);
+        method["revoked"] = json!("2026-05-01T12:00:00Z");
+        method
+    };
+    // Unlisted, listed all the same, and one that was never for signing.
+    value["verificationMethod"].as_array_mut().unwrap().push(revoked("#old", P256));
+    value["verificationMethod"].as_array_mut().unwrap().push(revoked("#broken", "z6MkBroken"));
+    value["verificationMethod"][1] = revoked("#b", P256);
+    value["verificationMethod"][2] = revoked("#agree", ED25519);
+    let document = read(&value).unwrap();
+    assert_eq!(document.signing_keys().map(|(name, _)| name).collect::<Vec<_>>(), ["a", "c"]);
+    for (kid, expected, remembered) in [
+        ("#old", "key_retired", true),
+        ("#b", "key_retired", true),
+        ("#agree", "kid_not_authorized", false),
+        ("#broken", "kid_not_authorized", false),
+        ("#a", ED25519, false),
+        ("#nobody", "key_not_found", false),
+    ] {
+        assert_eq!(code(&document, Some(kid)), expected, "{kid}");
+        let retired = document.retired_key(kid).map(|(key, since)| (key.to_multibase(), since.to_owned()));
+        let known = remembered.then(|| (P256.to_owned(), "2026-05-01T12:00:00Z".to_owned()));
+        assert_eq!(retired, known, "{kid}");
+    }
+}

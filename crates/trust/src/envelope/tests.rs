@@ -192,3 +192,33 @@ fn refusals_echo_nothing() {
     let text = verify_did_key(&document, "issuer_did").unwrap_err().to_string();
     assert!(!text.contains("ECHO") && text.ends_with("at `/signature/kid`"), "{text}");
 }
+
+#[test]
+fn a_retired_key_proves_what_is_older_and_nothing_else() {
+    const SINCE: &str = "2026-05-01T12:00:00Z";
+    let did = Did::parse("did:web:example.com").unwrap();
+    let method = |name: &str, seed: u8| {
+        json!({"id": format!("{did}#{name}"), "type": "Multikey", "controller": did.as_str(),
+            "publicKeyMultibase": SigningKey::from_seed([seed; 32]).public().to_multibase()})
+    };
+    let mut old = method("one", 7);
+    old["revoked"] = json!(SINCE);
+    let keys = json!({"id": did.as_str(), "verificationMethod": [old, method("two", 8)], "assertionMethod": ["#two"]});
+    let keys = DidDocument::read(Document::of(&keys).unwrap().root(), &did).unwrap();
+    let signed = |name: &str, seed: u8| {
+        let mut body = json!({"n": 1});
+        sign(&mut body, &SigningKey::from_seed([seed; 32])).unwrap();
+        body["signature"]["kid"] = json!(format!("{did}#{name}"));
+        Document::of(&body).unwrap()
+    };
+    let kept = |document: &Document, before: bool| {
+        let verified = Signed::read(document).unwrap().verify_kept(&keys, |since| since == SINCE && before);
+        verified.map_or_else(|error| error.code(), |_| "ok")
+    };
+    assert_eq!(kept(&signed("one", 7), true), "ok");
+    assert_eq!(kept(&signed("one", 7), false), "key_retired");
+    assert_eq!(kept(&signed("one", 8), true), "signature_invalid");
+    assert_eq!(kept(&signed("two", 8), false), "ok");
+    let now = Signed::read(&signed("one", 7)).unwrap().verify_with(&keys).map(|_| ());
+    assert_eq!(now.unwrap_err().code(), "key_retired");
+}

@@ -1,0 +1,94 @@
+//! A line to somebody whom the person at the terminal or the operator named.
+//!
+//! They chose whom we ask, so no address is judged; what comes back is bounded all the same, and nobody is sent on.
+
+use super::{DoorError, FetchError, diagnose, identity, read, roots, tls};
+use reqwest::Method;
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue};
+use rustls::RootCertStore;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+/// How long a connection may take to stand.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Exchanges messages; connections are kept open between them.
+#[derive(Clone, Debug)]
+pub struct Line {
+    http: reqwest::Client,
+    bytes_max: usize,
+}
+
+/// What is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// Such as `POST`.
+    pub method: &'a str,
+    /// The whole address.
+    pub url: &'a str,
+    /// Header fields, by name.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body, where there is one.
+    pub body: Option<&'a [u8]>,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The status of HTTP.
+    pub status: u16,
+    /// The body, whole.
+    pub body: Vec<u8>,
+}
+
+impl Line {
+    /// A line that trusts what this machine trusts; an exchange takes at most this long, a reply has at most so many
+    /// bytes.
+    pub fn new(total: Duration, bytes_max: usize) -> Result<Self, DoorError> {
+        Self::trusting(roots(), total, bytes_max)
+    }
+
+    pub(super) fn trusting(roots: RootCertStore, total: Duration, bytes_max: usize) -> Result<Self, DoorError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        // The name of this machine means this machine, whatever a resolver says.
+        let here = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))];
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls(roots)?)
+            .resolve_to_addrs("localhost", &here)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .connect_timeout(CONNECT)
+            .timeout(total)
+            .user_agent(concat!("rialto/", env!("CARGO_PKG_VERSION")))
+            .default_headers(headers)
+            .build()
+            .map_err(|error| DoorError::Setup(error.into()))?;
+        Ok(Self { http, bytes_max })
+    }
+
+    /// Sends a message and waits for all of the reply.
+    pub async fn exchange(&self, message: &Message<'_>) -> Result<Reply, FetchError> {
+        let method = Method::from_bytes(message.method.as_bytes()).map_err(|_| FetchError::Url)?;
+        let url = reqwest::Url::parse(message.url).map_err(|_| FetchError::Url)?;
+        let headers = message.headers.iter();
+        let request =
+            headers.fold(self.http.request(method, url), |request, (name, value)| request.header(*name, *value));
+        let request = match message.body {
+            Some(body) => request.body(body.to_vec()),
+            None => request,
+        };
+        let response = request.send().await.map_err(|error| diagnose(&error))?;
+        if !response.headers().get_all(CONTENT_ENCODING).iter().all(identity) {
+            return Err(FetchError::ContentEncoding);
+        }
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(FetchError::Redirect);
+        }
+        let body = read(response, self.bytes_max).await?;
+        Ok(Reply { status: status.as_u16(), body })
+    }
+}
