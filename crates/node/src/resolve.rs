@@ -31,6 +31,8 @@ use tracing::debug_span;
 pub const PAGE: usize = 100;
 /// Rejected candidates that an answer names.
 pub const REJECTED: usize = 20;
+/// The same where there are many candidates: each is loaded to say why, and an explanation tells of any other.
+pub(crate) const REJECTED_OF_MANY: usize = 5;
 /// Bytes of one page, as far as one candidate lets it.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;
 
@@ -247,8 +249,9 @@ impl Node {
             let signals = market.signals_of(&walk.queue, &refused);
             Ok((refused, signals))
         })?;
-        for (few, signals) in refused.chunks(REJECTED).zip(signals.chunks(REJECTED)) {
-            if page.rejections.len() >= REJECTED && !walk.queue.small {
+        let most = if walk.queue.small { REJECTED } else { REJECTED_OF_MANY };
+        for (few, signals) in refused.chunks(most).zip(signals.chunks(most)) {
+            if page.rejections.len() >= most && !walk.queue.small {
                 break;
             }
             for judged in judge(&self.store, intent, few, signals.to_vec(), self.over_budget, evaluator)? {
@@ -259,7 +262,7 @@ impl Node {
             }
         }
         page.rejections.sort_by(|left, right| left.candidate.id.cmp(&right.candidate.id));
-        page.rejections.truncate(REJECTED);
+        page.rejections.truncate(most);
         Ok(())
     }
 
