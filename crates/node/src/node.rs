@@ -2,9 +2,11 @@
 
 use crate::catalog::{Catalog, SEAL_AT};
 use crate::clock::{Clock, instant};
-use crate::folder::STORE;
+use crate::folder::{METER, STORE};
 use crate::identity::{self, Identity};
+use crate::meter::Meter;
 use crate::outbound::{Dids, Door, DoorPolicy};
+use crate::policy::Rules;
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies::Replies;
 use crate::resolve::{Pages, delegates};
@@ -68,6 +70,7 @@ pub struct Node {
     pub(crate) store: Store,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) replies: Replies,
+    pub(crate) meter: Meter,
     pub(crate) pages: Pages,
     pub(crate) identity: Identity,
     pub(crate) dids: Dids,
@@ -77,6 +80,8 @@ pub struct Node {
     pub(crate) delegates: Constraints,
     pub(crate) data: PathBuf,
     pub(crate) operator: Operator,
+    /// What the operator does not let through.
+    pub(crate) rules: Rules,
     pub(crate) requests_per_second: Option<NonZeroU32>,
     /// Held by whoever withdraws everything of a principal.
     pub(crate) deleting: Mutex<()>,
@@ -115,6 +120,8 @@ impl Node {
         let catalog = Arc::new(Catalog::open(&config.data, &store, progress)?);
         let replies = Replies::open(&config.data.join("replies"), config.clock.millis())
             .map_err(|error| cannot_use(&config.data, &error))?;
+        let meter = Meter::open(&config.data.join(METER), config.clock.millis())
+            .map_err(|error| cannot_use(&config.data, &error))?;
         let key = identity::key_of(&config.data)?;
         let identity = match config.public_url.as_deref().map(did_of).transpose()?.flatten() {
             Some(did) => Identity::named(key, did),
@@ -124,6 +131,7 @@ impl Node {
         Ok(Self {
             store,
             replies,
+            meter,
             pages: Pages::default(),
             identity,
             dids: Dids::new(Arc::new(Door::new(config.door.clone()).map_err(Error::fault)?)),
@@ -132,6 +140,7 @@ impl Node {
             delegates: delegates()?,
             data: config.data.clone(),
             operator: config.operator.clone(),
+            rules: Rules::in_folder(&config.data)?,
             requests_per_second: config.requests_per_second,
             deleting: Mutex::default(),
             quota: config.requests_per_second.map(|rate| RateLimiter::keyed(Quota::per_second(rate))),

@@ -39,11 +39,12 @@ const OF_JSON: [&str; 11] = [
 ];
 
 /// Codes that are said only after an intent was read to its end.
-const AFTER_READING: [&str; 8] = [
+const AFTER_READING: [&str; 9] = [
     "intent_expired",
     "intent_not_yet_valid",
     "validity_too_long",
     "category_not_supported",
+    "delegation_invalid",
     "query_budget_exceeded",
     "regex_budget_exceeded",
     "signature_missing",

@@ -11,7 +11,7 @@ use aql::{Category, Intent, Limits};
 use json::{Document, Pointer};
 use std::sync::Arc;
 use tracing::{Instrument, debug_span};
-use trust::{Did, DidDocument, Signed};
+use trust::{Delegation, Did, DidDocument, Signed};
 
 /// An intent whose cheap checks have passed.
 #[derive(Debug)]
@@ -26,6 +26,10 @@ pub(crate) struct Received {
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) intent: Intent,
+    /// Whose authority the issuer uses or gives, when the intent carries a chain.
+    pub(crate) delegation: Option<Delegation>,
+    /// As it was signed.
+    pub(crate) document: Document,
     pub(crate) digest: [u8; 16],
 }
 
@@ -80,9 +84,9 @@ impl Node {
 
 impl Received {
     /// Checks the signature, which is the last thing before the store is touched.
-    pub(crate) fn verify(self, keys: &DidDocument) -> Result<Accepted, Error> {
+    pub(crate) fn verify(self, keys: &DidDocument, delegation: Option<Delegation>) -> Result<Accepted, Error> {
         verify(&self.document, keys)?;
-        Ok(Accepted { intent: self.intent, digest: self.digest })
+        Ok(Accepted { intent: self.intent, delegation, document: self.document, digest: self.digest })
     }
 }
 
