@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 /// Withdrawn words that are remembered for answers whose pages are still being read.
 const RETIRED_MAX: usize = 16_384;
 /// Words of one issuer about one subject.
-pub(crate) const WORDS_MAX: usize = 64;
+pub(crate) const WORDS_MAX: usize = 16;
 /// Issuers that speak about one subject.
-pub(crate) const ISSUERS_MAX: usize = 4_096;
+pub(crate) const ISSUERS_MAX: usize = 1_024;
 /// Days after which a judgement of an interaction weighs half.
 const HALF_LIFE_DAYS: f64 = 365.0;
 

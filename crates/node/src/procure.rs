@@ -65,7 +65,12 @@ pub(crate) fn recognized(bytes: &[u8]) -> Option<Document> {
 
 impl Node {
     /// Answers a procurement intent with the offers that satisfy it.
-    pub(crate) async fn procure(self: &Arc<Self>, bytes: &[u8], document: Document) -> Result<Vec<u8>, Error> {
+    pub(crate) async fn procure(
+        self: &Arc<Self>,
+        bytes: &[u8],
+        document: Document,
+        cursor: Option<&str>,
+    ) -> Result<Vec<u8>, Error> {
         let (procurement, digest) = (Procurement::read(&document, self.clock.now())?, replies::digest(bytes));
         let key = replies::key(procurement.principal.as_str(), &procurement.intent_id, "");
         if self.replies.is_other(key, digest, self.clock.millis())? {
@@ -73,10 +78,10 @@ impl Node {
         }
         self.check_quota(procurement.principal.as_str())?;
         let delegation = self.check_signers(&document, &procurement).await?;
-        let node = Arc::clone(self);
+        let (node, cursor) = (Arc::clone(self), cursor.map(str::to_owned));
         self.work(move || {
             let chosen = node.first_satisfiable(procurement.intents, &delegation, &document, digest)?;
-            node.answer_once(&chosen, None)
+            node.answer_once(&chosen, cursor.as_deref())
         })
         .await
     }

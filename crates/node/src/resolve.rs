@@ -69,7 +69,7 @@ impl Node {
             Err(refused) => refused,
         };
         match procure::recognized(bytes) {
-            Some(document) => self.procure(bytes, document).await,
+            Some(document) => self.procure(bytes, document, cursor).await,
             None => Err(refused),
         }
     }

@@ -261,12 +261,12 @@ impl Course<'_> {
 
     fn check_parts(&self, expect: &Value, said: &Said) -> Result<()> {
         for (pointer, wanted) in expect["has"].as_object().into_iter().flatten() {
-            let found = said.value.pointer(pointer).with_context(|| format!("`{pointer}` is missing"))?;
+            let found = self.find(&said.value, pointer).with_context(|| format!("`{pointer}` is missing"))?;
             let same = json::canonical_value(found) == json::canonical_value(wanted);
             ensure!(same, "`{pointer}` is {found}, and {wanted} is expected");
         }
         for pointer in expect["present"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            ensure!(said.value.pointer(pointer).is_some(), "`{pointer}` is missing");
+            ensure!(self.find(&said.value, pointer).is_some(), "`{pointer}` is missing");
         }
         for pointer in expect["absent"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             ensure!(said.value.pointer(pointer).is_none(), "`{pointer}` must not be there");
@@ -377,6 +377,13 @@ impl Course<'_> {
     fn part(&self, inner: &str) -> Result<Value> {
         let (name, pointer) = inner.split_once('/').with_context(|| format!("`{{{inner}}}` stands for nothing"))?;
         let whole = if name == "manifest" { &self.live.target.manifest } else { &self.turn(name)?.said.value };
-        whole.pointer(&format!("/{pointer}")).cloned().with_context(|| format!("`{inner}` is not there"))
+        self.find(whole, &format!("/{pointer}")).cloned().with_context(|| format!("`{inner}` is not there"))
+    }
+
+    /// The value at a pointer, in which `mine` stands for the first entry of this case, since others have records, too.
+    fn find<'v>(&self, whole: &'v Value, pointer: &str) -> Option<&'v Value> {
+        let Some((list, rest)) = pointer.split_once("/mine/") else { return whole.pointer(pointer) };
+        let ours = |entry: &&Value| entry["candidate_id"].as_str().is_some_and(|id| id.contains(self.run.as_str()));
+        whole.pointer(list)?.as_array()?.iter().find(ours)?.pointer(&format!("/{rest}"))
     }
 }

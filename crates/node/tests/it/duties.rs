@@ -511,16 +511,16 @@ fn evidence_that_its_issuer_did_not_sign_is_refused() {
 fn so_much_is_kept_about_one_subject_and_no_more() {
     let world = World::new();
     let word = |number: u32| json!({"id": format!("urn:e:{number}"), "subject_did": "did:web:a.example"});
-    for number in 0..64 {
+    for number in 0..16 {
         published(&world, 5, word(number)).unwrap();
     }
-    match published(&world, 5, word(64)) {
+    match published(&world, 5, word(16)) {
         Err(Error::Refusal(refusal)) => {
             assert_eq!(refusal.code, "evidence_full");
-            assert_eq!(refusal.limit.map(|limit| (limit.name, limit.max)), Some(("evidence.words".into(), 64)));
+            assert_eq!(refusal.limit.map(|limit| (limit.name, limit.max)), Some(("evidence.words".into(), 16)));
         }
         other => panic!("{other:?}"),
     }
     published(&world, 5, json!({"id": "urn:e:1", "subject_did": "did:web:a.example", "performance_score": 1})).unwrap();
-    published(&world, 6, word(65)).unwrap();
+    published(&world, 6, word(17)).unwrap();
 }
