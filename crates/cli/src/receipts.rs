@@ -157,11 +157,10 @@ fn entry(sent: &Sent, answered: &Answered, node: &str, now: Instant, number: usi
     let pages = answered.pages.iter().map(|(said, _)| (said.document.root(), said.text.bytes.as_slice()));
     let answers: Vec<Value> = pages
         .clone()
-        .map(|(root, bytes)| {
-            json!({"response_id": text(root, "response_id"), "digest": Digest::of(bytes).to_string()})
-        })
+        .map(|(root, bytes)| json!({"response_id": text(root, "response_id"), "digest": Digest::of(bytes).to_string()}))
         .collect();
-    let entries = pages.flat_map(|(root, _)| ["candidates", "rejected"].into_iter().filter_map(move |list| root.get(list)));
+    let entries =
+        pages.flat_map(|(root, _)| ["candidates", "rejected"].into_iter().filter_map(move |list| root.get(list)));
     let decisions: Vec<Value> = entries
         .flat_map(Node::elements)
         .filter_map(|entry| {

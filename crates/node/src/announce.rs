@@ -42,7 +42,6 @@ impl Node {
                 "intent": at("/oap/intent"),
                 "explain": at("/oap/explain"),
                 "records": at("/oap/records"),
-                "consumption": at("/oap/consumption"),
                 "metering": at("/oap/metering"),
                 "audit": at("/oap/audit"),
                 "data_delete": at("/oap/data/delete"),

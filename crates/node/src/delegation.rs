@@ -47,7 +47,7 @@ impl Node {
 }
 
 pub(crate) fn has_chain(document: &Document) -> bool {
-    document.root().get("delegation_chain").is_some_and(|chain| chain.len() > 0)
+    document.root().get("delegation_chain").is_some_and(|chain| !chain.is_empty())
 }
 
 /// A chain runs from the issuer to the agent that acts for it, or ends at the issuer, who then acts for somebody else.
@@ -60,7 +60,8 @@ pub(crate) fn check_ends(delegation: &Delegation, issuer: &str, agent: Option<&s
     if fits {
         return Ok(());
     }
-    let detail = "the chain has other ends; it runs from `issuer_did` to `agent_did`, or to `issuer_did` without an agent";
+    let detail =
+        "the chain has other ends; it runs from `issuer_did` to `agent_did`, or to `issuer_did` without an agent";
     Err(Refusal::new(Class::PolicyBlock, "delegation_invalid", detail).at(place()))
 }
 

@@ -138,7 +138,7 @@ impl Meter {
     /// Opens the folder and adds up what was delivered.
     pub(crate) fn open(folder: &Path, now: i64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let named = |entry: io::Result<fs::DirEntry>| Some(entry.ok()?.path().file_stem()?.to_str()?.parse::<u32>().ok()?);
+        let named = |entry: io::Result<fs::DirEntry>| entry.ok()?.path().file_stem()?.to_str()?.parse::<u32>().ok();
         let number = fs::read_dir(folder)?.filter_map(named).max().unwrap_or_default();
         let mut state = State {
             file: OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path(folder, number))?,

@@ -96,7 +96,9 @@ fn platform(case: &Case<'_>, verdict: &mut Verdict) {
         return;
     }
     match case.text("side_effects") {
-        None => verdict.allow_if("platform.side_effects_undeclared", "the effects are not declared; ask before it runs"),
+        None => {
+            verdict.allow_if("platform.side_effects_undeclared", "the effects are not declared; ask before it runs")
+        }
         Some("irreversible") => cooling_off(case, verdict),
         Some(_) => {}
     }
@@ -266,7 +268,8 @@ impl Rules {
                 "blocked_data_classes" => &mut rules.blocked_data_classes,
                 _ => return Err(format!("there is no rule `{name}`")),
             };
-            let texts: Option<BTreeSet<String>> = list.elements().map(|text| text.as_str().map(str::to_owned)).collect();
+            let texts: Option<BTreeSet<String>> =
+                list.elements().map(|text| text.as_str().map(str::to_owned)).collect();
             *into = texts.filter(|_| list.kind() == json::Kind::Array).ok_or(format!("`{name}` is a list of texts"))?;
         }
         Ok(rules)
@@ -317,9 +320,15 @@ mod tests {
             (json!({"side_effects": "read"}), (4, "allow", "")),
             (json!({}), (4, "allow_with_conditions", "platform.side_effects_undeclared")),
             (json!({"side_effects": "irreversible"}), (1, "block", "platform.irreversibility_undeclared")),
-            (json!({"side_effects": "read", "requires_consent": true}), (4, "require_consent", "legal.consent_required")),
+            (
+                json!({"side_effects": "read", "requires_consent": true}),
+                (4, "require_consent", "legal.consent_required"),
+            ),
             (json!({"side_effects": "read", "risk_class": "high"}), (4, "require_consent", "legal.high_risk")),
-            (json!({"side_effects": "read", "tool_did": "did:web:bad.example"}), (3, "block", "organization.tool_blocked")),
+            (
+                json!({"side_effects": "read", "tool_did": "did:web:bad.example"}),
+                (3, "block", "organization.tool_blocked"),
+            ),
             (json!({"side_effects": "external"}), (3, "block", "organization.side_effects_blocked")),
             (
                 json!({"side_effects": "read", "data_classes_in": ["public", "health"]}),
@@ -374,7 +383,8 @@ mod tests {
 
     #[test]
     fn a_delegated_task_is_paid_by_whoever_gave_the_authority() {
-        let (delegation, record) = (delegation(), Document::of(&json!({"delegation": {"max_delegation_depth": 2}})).unwrap());
+        let (delegation, record) =
+            (delegation(), Document::of(&json!({"delegation": {"max_delegation_depth": 2}})).unwrap());
         let intent = intent("delegation", json!({}));
         let paid = |delegation: Option<&Delegation>| decide(record.root(), &intent, delegation, &rules()).unwrap();
         assert_eq!(paid(None).conditions, ["the cost is attributed to did:key:z"]);

@@ -87,11 +87,7 @@ impl Node {
     }
 
     /// The principal signed, or an agent with a chain from the principal.
-    async fn check_signers(
-        &self,
-        document: &Document,
-        procurement: &Procurement,
-    ) -> Result<Option<Delegation>, Error> {
+    async fn check_signers(&self, document: &Document, procurement: &Procurement) -> Result<Option<Delegation>, Error> {
         let Procurement { principal, agent, .. } = procurement;
         let list = SignedList::read(document, "signatures")?;
         let by_principal = list.signers().any(|signer| signer == principal);
@@ -316,9 +312,8 @@ impl Place {
 
     fn members(&self) -> Result<Vec<(String, Self)>, Refusal> {
         let members = self.value.as_object().ok_or_else(|| self.wrong_type(Kind::Object))?;
-        let place = |(name, value): (&String, &Value)| {
-            (name.clone(), Self { value: value.clone(), at: self.at.child(name) })
-        };
+        let place =
+            |(name, value): (&String, &Value)| (name.clone(), Self { value: value.clone(), at: self.at.child(name) });
         Ok(members.iter().map(place).collect())
     }
 

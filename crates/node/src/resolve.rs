@@ -161,8 +161,7 @@ impl Node {
             let place = walk.queue.place();
             let page = debug_span!("judge").in_scope(|| self.page(accepted, walk, most))?;
             let next = if page.more { Some(chance::name()?) } else { None };
-            let written =
-                debug_span!("sign").in_scope(|| self.write(&accepted.intent, &page, key, next.as_deref()))?;
+            let written = debug_span!("sign").in_scope(|| self.write(&accepted.intent, &page, key, next.as_deref()))?;
             let (count, bytes) = (page.matches.len(), written.answer.len());
             if bytes <= PAGE_BYTES || count <= 1 {
                 return Ok((page, next, written));

@@ -347,7 +347,8 @@ impl Scope {
 
     /// The first member that reaches further than the scope above; a bound that is left out reaches further than any.
     fn wider_than(&self, above: &Self) -> Option<&'static str> {
-        let beyond = |ours: Option<u128>, theirs: Option<u128>| theirs.is_some_and(|most| ours.is_none_or(|n| n > most));
+        let beyond =
+            |ours: Option<u128>, theirs: Option<u128>| theirs.is_some_and(|most| ours.is_none_or(|n| n > most));
         let cost = |scope: &Self| scope.max_cost_eur.as_deref().and_then(units);
         let data = match (&self.data_categories, &above.data_categories) {
             (_, None) => false,

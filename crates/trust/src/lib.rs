@@ -28,5 +28,5 @@ pub use digest::Digest;
 pub use document::{DidDocument, DocumentProblem};
 pub use envelope::{SignError, Signed, Verified, sign, verify_did_key};
 pub use error::{Problem, SignatureError};
-pub use listed::{SignedList, verify_member};
 pub use key::{KeyError, PublicKey, SigningKey};
+pub use listed::{SignedList, verify_member};

@@ -31,7 +31,7 @@ struct Entry<'a> {
 impl<'a> SignedList<'a> {
     /// Finds the signatures of a document; they cover it without `signatures` and without the member `beside`.
     pub fn read(document: &'a Document, beside: &'a str) -> Result<Self, SignatureError> {
-        let list = document.root().get(SIGNATURES).filter(|list| list.len() > 0);
+        let list = document.root().get(SIGNATURES).filter(|list| !list.is_empty());
         let list = list.ok_or_else(|| SignatureError::new(place(), Problem::SignatureMissing))?;
         let entries = list.elements().enumerate().map(|(position, entry)| Entry::read(entry, place().child(position)));
         let entries: Vec<Entry<'a>> = entries.collect::<Result<_, _>>()?;
@@ -138,7 +138,9 @@ mod tests {
         let keys = DidDocument::of_key(&person(signer).did_key()).unwrap();
         let list = SignedList::read(&document, "peer_witnesses");
         let verified = list.and_then(|list| list.verify_with(&keys).map(|verified| verified.signer().clone()));
-        verified.map(|signer| assert_eq!(signer, *keys.did())).map_err(|error| (error.code(), error.at.as_str().to_owned()))
+        verified
+            .map(|signer| assert_eq!(signer, *keys.did()))
+            .map_err(|error| (error.code(), error.at.as_str().to_owned()))
     }
 
     #[test]
@@ -179,10 +181,20 @@ mod tests {
             ("/signatures", json!([]), "signature_missing", "/signatures"),
             ("/signatures", json!("x"), "signature_missing", "/signatures"),
             ("/signatures/0/by", json!("nobody"), "invalid_did", "/signatures/0/by"),
-            ("/signatures/0/by", json!(format!("{}#other", person(1).did_key())), "kid_not_authorized", "/signatures/0/by"),
+            (
+                "/signatures/0/by",
+                json!(format!("{}#other", person(1).did_key())),
+                "kid_not_authorized",
+                "/signatures/0/by",
+            ),
             ("/signatures/0/alg", json!("none"), "alg_not_allowed", "/signatures/0/alg"),
             ("/signatures/0/alg", json!("ES256"), "alg_key_mismatch", "/signatures/0/alg"),
-            ("/signatures/0/value", json!("PLACEHOLDER_NOT_FOR_PRODUCTION"), "signature_encoding", "/signatures/0/value"),
+            (
+                "/signatures/0/value",
+                json!("PLACEHOLDER_NOT_FOR_PRODUCTION"),
+                "signature_encoding",
+                "/signatures/0/value",
+            ),
             ("/signatures/0/value", json!("placeholder:x"), "signature_encoding", "/signatures/0/value"),
             ("/signatures/0/value", json!("AAAA"), "signature_encoding", "/signatures/0/value"),
         ];

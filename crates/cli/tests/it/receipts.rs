@@ -53,7 +53,10 @@ fn a_chain_that_was_changed_is_found_out() {
     assert_eq!(verify().exits(0).json()["receipts"], json!(3));
     home.file("receipts.ndjson", &log.replacen("accept", "reject", 1));
     let found = verify().exits(1).json();
-    assert_eq!((&found["sound"], &found["flaws"]), (&json!(false), &json!(["line 2 does not follow the line before it"])));
+    assert_eq!(
+        (&found["sound"], &found["flaws"]),
+        (&json!(false), &json!(["line 2 does not follow the line before it"]))
+    );
     let shorter: String = log.split_inclusive('\n').take(2).collect();
     home.file("receipts.ndjson", &shorter);
     home.run(&["receipts", "verify"]).exits(1).complains("does not end where it ended last");

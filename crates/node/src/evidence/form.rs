@@ -139,7 +139,7 @@ fn score(record: Node<'_>) -> Option<f64> {
         let (score, max) = (dimension.get("score")?.as_f64()?, dimension.get("max")?.as_f64()?);
         (max > 0.0 && (0.0..=max).contains(&score)).then_some(score / max)
     };
-    if !dimensions.is_object() || dimensions.len() == 0 || dimensions.len() > DIMENSIONS_MAX {
+    if !dimensions.is_object() || dimensions.is_empty() || dimensions.len() > DIMENSIONS_MAX {
         return None;
     }
     let fractions: Vec<f64> = dimensions.members().map(fraction).collect::<Option<_>>()?;

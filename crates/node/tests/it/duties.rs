@@ -111,7 +111,8 @@ fn the_operator_s_rules_are_read_at_the_start() {
     let sell = entry(&page, "rejected", "did:web:a.example#sell");
     assert_eq!(record_of(&world, sell)["layers_evaluated"], json!(["L1", "L2", "L3"]));
     std::fs::write(&rules, "{").unwrap();
-    let broken = node::Node::open(&node::Config { data: world.config.data.clone(), ..Default::default() }, &mut |_, _| {});
+    let broken =
+        node::Node::open(&node::Config { data: world.config.data.clone(), ..Default::default() }, &mut |_, _| {});
     assert!(broken.is_err());
 }
 
@@ -207,7 +208,9 @@ fn a_delegated_task_says_whose_cost_it_is() {
 
 fn with_knowledge(world: &World) -> SigningKey {
     let provider = person(6);
-    for (name, metering) in [("k1", json!({"unit": "byte", "price_per_unit": "0.5", "currency": "EUR"})), ("k2", json!({}))] {
+    for (name, metering) in
+        [("k1", json!({"unit": "byte", "price_per_unit": "0.5", "currency": "EUR"})), ("k2", json!({}))]
+    {
         let record = json!({"id": format!("urn:k:{name}"), "@type": "oap.knowledge", "publisher_did": did(&provider),
             "text": "abc", "metering": metering});
         world.put(&provider, "knowledge", record);
@@ -410,9 +413,17 @@ fn what_a_procurement_intent_may_not_say_is_refused_with_its_place() {
         (json!({"expires_at": "2026-03-03T11:59:59Z"}), "validity_too_long", "/expires_at"),
         (json!({"intent_id": "x"}), "invalid_value", "/intent_id"),
         (json!({"extra": 1}), "unknown_field", "/extra"),
-        (json!({"fallbacks": [{"relax_field": "color", "to_value": "red"}]}), "invalid_value", "/fallbacks/0/relax_field"),
+        (
+            json!({"fallbacks": [{"relax_field": "color", "to_value": "red"}]}),
+            "invalid_value",
+            "/fallbacks/0/relax_field",
+        ),
         (json!({"fallbacks": vec![json!({"relax_field": "x"}); 17]}), "list_too_long", "/fallbacks"),
-        (json!({"ranking_policy": {"minimum_reputation_score": 2}}), "invalid_value", "/ranking_policy/minimum_reputation_score"),
+        (
+            json!({"ranking_policy": {"minimum_reputation_score": 2}}),
+            "invalid_value",
+            "/ranking_policy/minimum_reputation_score",
+        ),
         (json!({"principal_did": "me"}), "invalid_did", "/principal_did"),
     ];
     for (more, code, at) in cases {
@@ -457,9 +468,7 @@ fn evidence_counts_for_whoever_signed_it_whoever_brings_it() {
     let mut world = World::new();
     let tool = did(&person(7));
     world.put(&person(7), "manifest", json!({"tool": {"did": tool}}));
-    let above = |world: &World, floor: Value| {
-        ids(&world.ask(&person(1), json!({"quality_floor": floor}))).len()
-    };
+    let above = |world: &World, floor: Value| ids(&world.ask(&person(1), json!({"quality_floor": floor}))).len();
     // The tool itself may bring what others signed, and nothing else counts.
     published(&world, 7, performance(7, &tool, 5.0, false)).unwrap();
     assert_eq!(above(&world, json!({"performance_score": 0.1})), 0);

@@ -1,3 +1,5 @@
+//! RFC 0004 §3.2: every rule of a delegation chain broken once, and random chains with one change.
+
 use super::*;
 use json::{Value, json};
 use proptest::prelude::*;
@@ -73,7 +75,10 @@ fn a_chain_tells_who_acts_for_whom_and_how_far() {
     assert_eq!(delegation.holder, person(4).did_key());
     assert_eq!(delegation.payer, person(1).did_key());
     assert_eq!(delegation.scope.actions, BTreeSet::from(["fetch.url".to_owned()]));
-    assert_eq!((delegation.expires, delegation.tokens), (NOW + 298, vec!["del_0".into(), "del_1".into(), "del_2".into()]));
+    assert_eq!(
+        (delegation.expires, delegation.tokens),
+        (NOW + 298, vec!["del_0".into(), "del_1".into(), "del_2".into()])
+    );
     assert_eq!(check(&[]).unwrap(), None);
     assert!(check(&chain(5)).is_ok());
 }
@@ -143,8 +148,7 @@ fn put(link: &mut Value, pointer: &str, value: Value) {
 
 #[test]
 fn a_claim_that_is_missing_or_of_another_kind_is_told() {
-    let needed =
-        ["iss", "sub", "aud", "iat", "exp", "jti", "delegation_depth", "max_delegation_depth", "scope"];
+    let needed = ["iss", "sub", "aud", "iat", "exp", "jti", "delegation_depth", "max_delegation_depth", "scope"];
     for name in needed {
         for value in [Value::Null, json!({"x": 1}), json!(-1)] {
             let mut links = chain(1);
@@ -202,7 +206,10 @@ fn a_token_is_signed_by_its_iss_in_the_one_way() {
     let (by, header) = (person(3), json!({"alg": "EdDSA"}));
     let cases = [
         (token(header.clone(), &by), Some(signature(Problem::SignatureInvalid))),
-        (token(json!({"alg": "EdDSA", "kid": by.key_id().to_string()}), &by), Some(signature(Problem::KidNotAuthorized))),
+        (
+            token(json!({"alg": "EdDSA", "kid": by.key_id().to_string()}), &by),
+            Some(signature(Problem::KidNotAuthorized)),
+        ),
         (token(json!({"alg": "ES256", "kid": kid}), &person(2)), Some(signature(Problem::AlgKeyMismatch))),
         (token(json!({"alg": "none"}), &person(2)), None),
         (token(json!({"alg": "HS256"}), &person(2)), None),
