@@ -44,6 +44,10 @@ impl Decision<'_> {
         writer.string(&self.judgement.explanation);
         writer.name("outcome");
         writer.string(self.judgement.outcome.name());
+        if let Some(name) = &self.judgement.policy_decision_ref {
+            writer.name("policy_decision_ref");
+            writer.string(name);
+        }
         if let Some((ranking, rank)) = self.ranking {
             writer.name("ranking_function");
             write_ranking(ranking, rank, writer);

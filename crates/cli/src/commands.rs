@@ -10,6 +10,7 @@ mod import;
 mod keys;
 mod lint;
 mod publish;
+mod receipts;
 mod resolve;
 mod serve;
 mod sign;
@@ -33,6 +34,8 @@ pub(crate) struct Rialto {
 enum Command {
     Demo(demo::Demo),
     Ask(ask::Ask),
+    #[command(subcommand)]
+    Receipts(receipts::Receipts),
     Explain(explain::Explain),
     Publish(publish::Publish),
     Withdraw(withdraw::Withdraw),
@@ -57,6 +60,7 @@ impl Rialto {
         match self.command {
             Command::Demo(command) => command.run(),
             Command::Ask(command) => command.run(),
+            Command::Receipts(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Publish(command) => command.run(),
             Command::Withdraw(command) => command.run(),

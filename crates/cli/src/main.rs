@@ -17,6 +17,7 @@ mod peer;
 mod performance;
 mod publication;
 mod question;
+mod receipts;
 mod serving;
 
 mod advice;

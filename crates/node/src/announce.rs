@@ -1,13 +1,15 @@
 //! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
 
+use crate::evidence;
 use crate::invoke::ACTION;
 use crate::node::Node;
+use crate::procure::FALLBACKS_MAX;
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
 use json::{Value, json};
 use std::num::NonZeroU32;
 
 /// Levels of RFC 0020 §7 whose requirements the node meets.
-pub const LEVELS: [&str; 1] = ["Q1"];
+pub const LEVELS: [&str; 2] = ["Q1", "Q2"];
 
 /// Milliseconds after which a caller is told that it took too long.
 pub const CALL_MS_MAX: u64 = 30_000;
@@ -81,6 +83,7 @@ impl Node {
                 "intent": at("/oap/intent"),
                 "explain": at("/oap/explain"),
                 "records": at("/oap/records"),
+                "metering": at("/oap/metering"),
                 "audit": at("/oap/audit"),
                 "data_delete": at("/oap/data/delete"),
                 "incident": at("/oap/incident"),
@@ -175,6 +178,9 @@ pub(crate) fn limits() -> Value {
             "skew_seconds": intent.skew_seconds,
         },
         "evaluation": {"visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps},
+        "delegation": {"links": trust::DELEGATION_LINKS_MAX, "seconds": trust::DELEGATION_SECONDS_MAX},
+        "procurement": {"fallbacks": FALLBACKS_MAX},
+        "evidence": {"words": evidence::WORDS_MAX, "issuers": evidence::ISSUERS_MAX},
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
         "edge": {
             "head_bytes": EDGE.head_bytes, "headers": EDGE.headers, "head_ms": EDGE.head_ms, "idle_ms": EDGE.idle_ms,

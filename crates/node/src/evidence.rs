@@ -1,16 +1,29 @@
 //! RFC 0020 §3.5: what others say about a candidate's quality.
 //!
-//! A piece of evidence is a record that somebody signed about somebody else, or about one record of theirs. Nobody's
-//! word about himself counts. For each signal the latest word of each issuer counts once: scores are averaged, latency
-//! and cooling-off time are the worst that were seen, the conformance level is the one attested last. What is past its
-//! date is as if it had not been said.
+//! A piece of evidence is a record that somebody signed about somebody else, or about one record of theirs, in one of
+//! three forms (`form`). Nobody's word about himself counts. What the words about a subject add up to is the formula
+//! `rialto.evidence` 1.0 of `docs/decisions/0054`: each issuer speaks once, with its latest word, and where it judged
+//! several interactions with their mean, the older ones for less; scores are averaged over issuers, latency and
+//! cooling-off time are the worst that were seen, the conformance level is the one attested last. What is past its date
+//! is as if it had not been said.
 
-use aql::{Instant, Level, Signals};
+mod form;
+
+pub(crate) use form::{Issuer, check, issuer, subject};
+
+use aql::{Instant, Signals};
+use form::read;
 use json::Node;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Withdrawn words that are remembered for answers whose pages are still being read.
 const RETIRED_MAX: usize = 16_384;
+/// Words of one issuer about one subject.
+pub(crate) const WORDS_MAX: usize = 16;
+/// Issuers that speak about one subject.
+pub(crate) const ISSUERS_MAX: usize = 1_024;
+/// Days after which a judgement of an interaction weighs half.
+const HALF_LIFE_DAYS: f64 = 365.0;
 
 /// The moment that a question is answered for, however long its pages take.
 #[derive(Clone, Copy, Debug)]
@@ -46,24 +59,32 @@ struct Word {
     source: u64,
     issuer: String,
     signals: Signals,
+    valid_from: Option<Instant>,
     valid_until: Option<Instant>,
+    /// The interaction that is judged, and when it was; a word about the subject as such has none.
+    interaction: Option<(String, Instant)>,
 }
 
 impl Evidence {
     /// Takes a record of evidence in; one that says nothing about anybody else is kept by the store alone.
-    pub(crate) fn insert(&mut self, source: u64, issuer: &str, record: Node<'_>) {
-        let Some(subject) = record.get("subject_did").and_then(Node::as_str).filter(|subject| *subject != issuer)
-        else {
-            return;
+    pub(crate) fn insert(&mut self, source: u64, publisher: &str, record: Node<'_>) {
+        let Some((subject, word)) = read(source, publisher, record) else { return };
+        self.sources.insert(source, subject.clone());
+        self.subjects.entry(subject).or_default().standing.push(word);
+    }
+
+    /// Which bound another word of an issuer about a subject would pass, if any: its name, and how much is allowed.
+    pub(crate) fn is_full(&self, subject: &str, issuer: &str) -> Option<(&'static str, usize)> {
+        let words = &self.subjects.get(subject)?.standing;
+        let own = words.iter().filter(|word| word.issuer == issuer).count();
+        if own >= WORDS_MAX {
+            return Some(("evidence.words", WORDS_MAX));
+        }
+        let full = own == 0 && words.len() >= ISSUERS_MAX && {
+            let issuers: std::collections::HashSet<&str> = words.iter().map(|word| word.issuer.as_str()).collect();
+            issuers.len() >= ISSUERS_MAX
         };
-        let word = Word {
-            source,
-            issuer: issuer.to_owned(),
-            signals: signals(record),
-            valid_until: record.get("valid_until").and_then(Node::as_str).and_then(Instant::parse_rfc3339),
-        };
-        self.sources.insert(source, subject.to_owned());
-        self.subjects.entry(subject.to_owned()).or_default().standing.push(word);
+        full.then_some(("evidence.issuers", ISSUERS_MAX))
     }
 
     /// Takes a record out that the change `at` withdrew or replaced; questions about earlier moments still see it.
@@ -109,50 +130,69 @@ impl Evidence {
             return None;
         }
         words.sort_unstable_by_key(|word| std::cmp::Reverse(word.source));
+        let worst = |signal: fn(&Signals) -> Option<f64>| opinions(&words, moment, signal).into_iter().map(|(o, _)| o);
         Some(Signals {
-            performance_score: mean(&latest(&words, |signals| signals.performance_score)),
-            provider_reputation: mean(&latest(&words, |signals| signals.provider_reputation)),
-            latency_p99_ms: latest(&words, |signals| signals.latency_p99_ms).into_iter().reduce(f64::max),
+            performance_score: mean(&opinions(&words, moment, |signals| signals.performance_score)),
+            provider_reputation: mean(&opinions(&words, moment, |signals| signals.provider_reputation)),
+            latency_p99_ms: worst(|signals| signals.latency_p99_ms).reduce(f64::max),
             conformance_level: words.iter().find_map(|word| word.signals.conformance_level.clone()),
-            cooling_off_minutes: latest(&words, |signals| signals.cooling_off_minutes).into_iter().reduce(f64::min),
+            cooling_off_minutes: worst(|signals| signals.cooling_off_minutes).reduce(f64::min),
         })
     }
 }
 
 impl Word {
     fn counts(&self, moment: Moment) -> bool {
-        self.source <= moment.sequence && self.valid_until.is_none_or(|until| moment.now <= until)
+        self.source <= moment.sequence
+            && self.valid_from.is_none_or(|from| from <= moment.now)
+            && self.valid_until.is_none_or(|until| moment.now <= until)
+    }
+
+    /// What the word weighs: one, or for an interaction half of it after a year, a quarter after two.
+    fn weight(&self, moment: Moment) -> f64 {
+        let Some((_, at)) = &self.interaction else { return 1.0 };
+        let days = (moment.now.seconds() - at.seconds()).max(0) / 86_400;
+        // Rounded, so that every machine counts alike.
+        ((-(days as f64) / HALF_LIFE_DAYS).exp2() * 1e6).round() / 1e6
     }
 }
 
-/// What each issuer said last about one signal, in the order in which it was said; `words` has the last one first.
-fn latest(words: &[&Word], signal: fn(&Signals) -> Option<f64>) -> Vec<f64> {
-    let mut heard = HashSet::new();
-    let said = words.iter().filter_map(|word| Some((&word.issuer, signal(&word.signals)?)));
-    let mut numbers: Vec<f64> = said.filter(|(issuer, _)| heard.insert(*issuer)).map(|(_, number)| number).collect();
-    numbers.reverse();
-    numbers
-}
-
-fn mean(numbers: &[f64]) -> Option<f64> {
-    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
-}
-
-fn signals(record: Node<'_>) -> Signals {
-    let number = |name: &str| record.get(name).and_then(Node::as_f64);
-    let fraction = |name: &str| number(name).filter(|value| (0.0..=1.0).contains(value));
-    Signals {
-        performance_score: fraction("performance_score"),
-        provider_reputation: fraction("provider_reputation"),
-        latency_p99_ms: number("latency_p99_ms").filter(|latency| *latency >= 0.0),
-        conformance_level: record.get("conformance_level").and_then(Node::as_str).and_then(Level::parse),
-        cooling_off_minutes: number("cooling_off_minutes").filter(|minutes| *minutes >= 0.0),
+/// What each issuer says about one signal, and what that weighs; `words` has the last one first.
+///
+/// The order is that of the issuers' last words, the earliest first.
+fn opinions(words: &[&Word], moment: Moment, signal: fn(&Signals) -> Option<f64>) -> Vec<(f64, f64)> {
+    let mut issuers: BTreeMap<&str, Vec<(&Word, f64)>> = BTreeMap::new();
+    for (word, value) in words.iter().filter_map(|word| Some((*word, signal(&word.signals)?))) {
+        let said = issuers.entry(word.issuer.as_str()).or_default();
+        // One word about the subject as such, and one about each interaction: the latest.
+        let about = |word: &Word| word.interaction.as_ref().map(|(name, _)| name.clone());
+        if !said.iter().any(|(known, _)| about(known) == about(word)) {
+            said.push((word, value));
+        }
     }
+    let mut opinions: Vec<(u64, (f64, f64))> = issuers
+        .into_values()
+        .filter_map(|said| {
+            let weighed: Vec<(f64, f64)> = said.iter().map(|(word, value)| (*value, word.weight(moment))).collect();
+            let weight = weighed.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+            let latest = said.first()?.0.source;
+            Some((latest, (mean(&weighed)?, weight)))
+        })
+        .collect();
+    opinions.sort_unstable_by_key(|(source, _)| *source);
+    opinions.into_iter().map(|(_, opinion)| opinion).collect()
+}
+
+/// The mean of values by their weights; nothing when nothing weighs.
+fn mean(weighed: &[(f64, f64)]) -> Option<f64> {
+    let weights: f64 = weighed.iter().map(|(_, weight)| weight).sum();
+    (weights > 0.0).then(|| weighed.iter().map(|(value, weight)| value * weight).sum::<f64>() / weights)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aql::Level;
     use json::{Document, json};
 
     fn at(sequence: u64) -> Moment {
@@ -217,5 +257,82 @@ mod tests {
             evidence.remove(source, source);
         }
         assert!(!evidence.reaches(at(1)) && evidence.reaches(at(2)));
+    }
+
+    fn performance(evidence: &mut Evidence, source: u64, issuer: &str, receipt: &str, score: f64, issued_at: &str) {
+        let record = json!({
+            "record_id": format!("rep_{source}"), "issuer": issuer, "subject": "did:web:s",
+            "interaction_receipt": receipt, "interaction_type": "invocation",
+            "dimensions": {"timeliness": {"score": score, "max": 5}, "accuracy": {"score": score, "max": 5}},
+            "issued_at": issued_at,
+        });
+        evidence.insert(source, "did:key:relay", Document::of(&record).unwrap().root());
+    }
+
+    #[test]
+    fn judgements_of_interactions_are_averaged_and_older_ones_weigh_less() {
+        let mut evidence = Evidence::default();
+        let score = |evidence: &Evidence| evidence.about("did:web:s", at(9)).unwrap().performance_score;
+        performance(&mut evidence, 1, "did:key:a", "r1", 5.0, "2026-03-01T00:00:00Z");
+        assert_eq!(score(&evidence), Some(1.0));
+        performance(&mut evidence, 2, "did:key:a", "r2", 0.0, "2025-03-01T00:00:00Z");
+        assert_eq!(score(&evidence), Some(1.0 / 1.5), "a year old, so it weighs half");
+        performance(&mut evidence, 3, "did:key:a", "r2", 5.0, "2025-03-01T00:00:00Z");
+        assert_eq!(score(&evidence), Some(1.0), "the latest word about an interaction counts");
+        performance(&mut evidence, 4, "did:key:b", "r3", 0.0, "2026-03-01T00:00:00Z");
+        assert_eq!(score(&evidence), Some(0.5), "each issuer counts once");
+        say(&mut evidence, 5, "did:key:c", json!({"performance_score": 0.5}));
+        assert_eq!(score(&evidence), Some(0.5));
+        let signals = evidence.about("did:web:s", at(9)).unwrap();
+        assert_eq!(signals.provider_reputation, Some(0.5));
+        performance(&mut evidence, 6, "did:web:s", "r4", 5.0, "2026-03-01T00:00:00Z");
+        assert_eq!(score(&evidence), Some(0.5), "nobody for himself, whoever brings it");
+    }
+
+    #[test]
+    fn a_conformance_receipt_of_somebody_else_attests_a_level_for_ninety_days() {
+        let receipt = |signer: &str, timestamp: &str, failed: u64, validity: json::Value| {
+            json!({
+                "receipt_id": "urn:oap:conformance:1", "type": "conformance", "timestamp": timestamp,
+                "implementation": {"did": "did:web:s", "name": "s", "version": "1"},
+                "claimed_levels": ["L1", "L3", "W2"], "validity": validity,
+                "results_summary": {"total": 9, "passed": 9 - failed, "failed": failed},
+                "signatures": [{"by": "did:web:s#k", "alg": "EdDSA", "value": "x"}, {"by": signer, "alg": "EdDSA", "value": "x"}],
+            })
+        };
+        let open = json!({});
+        let cases = [
+            (receipt("did:key:a", "2025-12-01T00:00:00Z", 0, open.clone()), Some("L3")),
+            (receipt("did:key:a", "2025-11-30T00:00:00Z", 0, open.clone()), None),
+            (receipt("did:key:a", "2026-02-01T00:00:00Z", 1, open.clone()), None),
+            (receipt("did:web:s", "2026-02-01T00:00:00Z", 0, open), None),
+            (receipt("did:key:a", "2026-02-01T00:00:00Z", 0, json!({"not_after": "2026-02-20T00:00:00Z"})), None),
+            (receipt("did:key:a", "2026-02-01T00:00:00Z", 0, json!({"not_before": "2026-03-02T00:00:00Z"})), None),
+            (receipt("did:key:a", "2026-02-01T00:00:00Z", 0, json!({"not_after": "2030-01-01T00:00:00Z"})), Some("L3")),
+        ];
+        for (record, level) in cases {
+            let mut evidence = Evidence::default();
+            evidence.insert(1, "did:web:s", Document::of(&record).unwrap().root());
+            let known = evidence.about("did:web:s", at(1)).and_then(|signals| signals.conformance_level);
+            assert_eq!(known, level.and_then(Level::parse), "{record}");
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_words_and_issuers() {
+        let mut evidence = Evidence::default();
+        for source in 0..WORDS_MAX as u64 {
+            assert_eq!(evidence.is_full("did:web:s", "did:key:a"), None);
+            say(&mut evidence, source, "did:key:a", json!({}));
+        }
+        assert_eq!(evidence.is_full("did:web:s", "did:key:a"), Some(("evidence.words", WORDS_MAX)));
+        for issuer in 1..ISSUERS_MAX as u64 {
+            assert_eq!(evidence.is_full("did:web:s", "did:key:b"), None);
+            say(&mut evidence, 1_000 + issuer, &format!("did:key:i{issuer}"), json!({}));
+        }
+        assert_eq!(evidence.is_full("did:web:s", "did:key:b"), Some(("evidence.issuers", ISSUERS_MAX)));
+        assert_eq!(evidence.is_full("did:web:s", "did:key:i1"), None);
+        evidence.remove(0, 9_999);
+        assert_eq!(evidence.is_full("did:web:s", "did:key:a"), None);
     }
 }

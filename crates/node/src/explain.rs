@@ -8,7 +8,7 @@ use crate::collection::Collection;
 use crate::fact::Fact;
 use crate::node::{Node, Purpose};
 use crate::refusal::{Class, Error, Refusal};
-use crate::resolve::{Accepted, Judged, candidate, evaluator};
+use crate::resolve::{Accepted, Decided, Judged, candidate, evaluator};
 use aql::{Decision, Intent, Limits};
 use json::{Document, Pointer, Value, Writer, json};
 use std::sync::Arc;
@@ -44,9 +44,10 @@ impl Node {
         };
         let received = self.receive_for_explanation(intent, document)?;
         let keys = self.issuer_keys(&received).await?;
+        let delegation = self.delegation(&received, keys.as_deref()).await?;
         let node = Arc::clone(self);
         self.work(move || {
-            let accepted = received.verify(keys.as_deref())?;
+            let accepted = received.verify(keys.as_deref(), delegation)?;
             node.charge(&accepted.issuer, Purpose::Explanation)?;
             let output = match wanted {
                 Some(id) => node.explain_candidate(&accepted, &id)?,
@@ -68,12 +69,19 @@ impl Node {
             "held": false,
         });
         let Some(judged) = self.find(intent, id)? else { return Ok(output) };
+        let Decided { mut judged, verdict } = self.decide(accepted, judged);
         let rank = if judged.judgement.is_match(self.over_budget) { self.rank_of(accepted, id)? } else { None };
         let ranking = aql::rank(intent, judged.candidate.quality(), judged.judgement.cost);
         let decision_id = format!("urn:rialto:decision:{}", crate::chance::name()?);
+        let evaluated_at = instant(self.clock.millis());
+        let policy = verdict.map(|verdict| {
+            let name = format!("{decision_id}#policy-1");
+            judged.judgement.policy_decision_ref = Some(name.clone());
+            verdict.to_record(&name, &evaluated_at.to_string())
+        });
         let decision = Decision {
             decision_id: &decision_id,
-            evaluated_at: instant(self.clock.millis()),
+            evaluated_at,
             intent,
             candidate: &judged.candidate,
             judgement: &judged.judgement,
@@ -85,6 +93,7 @@ impl Node {
         if let Some(members) = output.as_object_mut() {
             members.insert("held".into(), json!(true));
             members.insert("decision_record".into(), record.root().to_value());
+            members.extend(policy.map(|policy| ("policy_decision".to_owned(), policy)));
         }
         Ok(output)
     }

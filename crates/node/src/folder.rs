@@ -1,6 +1,7 @@
 //! The data folder as a whole: looked at, copied, put back.
 //!
-//! A copy holds the truth, the node's keys and the operator's list of incidents. The index is made again from the log;
+//! A copy holds the truth, the node's keys, the operator's incidents and rules, and what was metered. The index is made
+//! again from the log;
 //! answers that were kept for repeated questions are not copied, so a restored node may answer one of them anew.
 //!
 //! INVARIANT: nothing here works on a folder that a node has open.
@@ -8,6 +9,7 @@
 use crate::clock::Clock;
 use crate::duties::INCIDENTS_FILE;
 use crate::identity::{self, FILES, Keys, Rotation};
+use crate::policy::RULES_FILE;
 use crate::refusal::Error;
 use std::fs;
 use std::path::Path;
@@ -15,6 +17,8 @@ use store::{Soundness, Store};
 
 /// The folder of the truth inside the data folder.
 pub(crate) const STORE: &str = "store";
+/// The folder of what was delivered.
+pub(crate) const METER: &str = "meter";
 
 /// What a copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +55,19 @@ pub fn restore(from: &Path, data: &Path) -> Result<Copied, Error> {
     }
 }
 
+/// Copies the files of a folder, if there is one.
+fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
+    if !from.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
 fn copy(from: &Path, to: &Path) -> Result<Copied, Error> {
     let store = opened(from)?;
     empty(to)?;
@@ -61,8 +78,9 @@ fn copy(from: &Path, to: &Path) -> Result<Copied, Error> {
         // Read first, so that no key is copied that the node would not take.
         Keys::open(from)?;
     }
-    let incidents = [INCIDENTS_FILE].into_iter().filter(|file| from.join(file).exists());
-    for file in files.chain(incidents) {
+    copy_files(&from.join(METER), &to.join(METER)).map_err(failed)?;
+    let kept = [INCIDENTS_FILE, RULES_FILE].into_iter().filter(|file| from.join(file).exists());
+    for file in files.chain(kept) {
         // The copy takes the permissions along: whoever could not read the one cannot read the other.
         fs::copy(from.join(file), to.join(file)).map_err(failed)?;
     }

@@ -138,6 +138,17 @@ impl Identity {
         body
     }
 
+    /// Signs a receipt, whose signatures stand in a list.
+    pub(crate) fn sign_receipt(&self, mut receipt: Value) -> Value {
+        let held = self.held();
+        let value = encoding::encode(&held.key.sign(&json::canonical_value(&receipt)));
+        if let Some(members) = receipt.as_object_mut() {
+            let signature = json!({"by": held.kid, "alg": Algorithm::EdDsa.name(), "value": value});
+            members.insert("signatures".to_owned(), json!([signature]));
+        }
+        receipt
+    }
+
     /// Signs an object and writes it in canonical form.
     pub(crate) fn sign(&self, mut body: Value) -> Vec<u8> {
         let signature = self.signature(&json::canonical_value(&body));

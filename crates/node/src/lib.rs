@@ -4,6 +4,11 @@
 
 mod node;
 mod resolve;
+mod procure;
+mod delegation;
+mod policy;
+mod knowledge;
+mod meter;
 mod explain;
 mod relax;
 mod publish;

@@ -3,9 +3,11 @@
 use crate::catalog::{Catalog, SEAL_AT};
 use crate::clock::{Clock, instant};
 use crate::collection::Collection;
-use crate::folder::STORE;
+use crate::folder::{METER, STORE};
 use crate::identity::{Identity, Keys};
+use crate::meter::Meter;
 use crate::outbound::{Dids, Door, DoorPolicy, registrable};
+use crate::policy::Rules;
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies::Replies;
 use crate::resolve::{Pages, delegates};
@@ -73,6 +75,7 @@ pub struct Node {
     pub(crate) store: Store,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) replies: Replies,
+    pub(crate) meter: Meter,
     pub(crate) pages: Pages,
     pub(crate) identity: Identity,
     pub(crate) dids: Dids,
@@ -83,6 +86,8 @@ pub struct Node {
     pub(crate) delegates: Constraints,
     pub(crate) data: PathBuf,
     pub(crate) operator: Operator,
+    /// What the operator does not let through.
+    pub(crate) rules: Rules,
     pub(crate) requests_per_second: Option<NonZeroU32>,
     /// Held by whoever withdraws everything of a principal.
     pub(crate) deleting: Mutex<()>,
@@ -129,6 +134,8 @@ impl Node {
         let catalog = Arc::new(Catalog::open(&config.data, &store, progress)?);
         let replies = Replies::open(&config.data.join("replies"), config.clock.millis())
             .map_err(|error| cannot_use(&config.data, &error))?;
+        let meter = Meter::open(&config.data.join(METER), config.clock.millis())
+            .map_err(|error| cannot_use(&config.data, &error))?;
         let did = config.public_url.as_deref().map(did_of).transpose()?.flatten();
         if config.unverified_issuer.is_some() && did.is_some() {
             return Err(Error::fault("a node with a public name answers nobody whose signature cannot be checked"));
@@ -149,6 +156,7 @@ impl Node {
         Ok(Self {
             store,
             replies,
+            meter,
             pages: Pages::default(),
             identity,
             dids: Dids::new(Arc::new(door)),
@@ -158,6 +166,7 @@ impl Node {
             delegates: delegates()?,
             data: config.data.clone(),
             operator: config.operator.clone(),
+            rules: Rules::in_folder(&config.data)?,
             requests_per_second: config.requests_per_second,
             deleting: Mutex::default(),
             quota: config.requests_per_second.map(Quotas::new),

@@ -4,6 +4,7 @@
 //! that makes a repetition harmless; the acknowledgement is signed after it is on disk and in the index.
 
 use crate::collection::record_of;
+use crate::evidence::{self, Issuer};
 use crate::node::{Node, Purpose};
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
@@ -12,7 +13,7 @@ use json::{Document, Limits, Pointer, json};
 use std::sync::Arc;
 use store::{Batch, CommitError, Committed, Hash, Kind, Mark, Marked, Outcome, Put, Withdrawal};
 use tracing::debug_span;
-use trust::{Did, Signed};
+use trust::{Did, DidDocument, Signed};
 
 /// Seconds after its issue that a publication may still arrive.
 pub(crate) const WINDOW_SECONDS: i64 = 24 * 3600;
@@ -58,6 +59,7 @@ impl Node {
             Marked::New => {}
         }
         let keys = self.keys_of(&publication.publisher).await?;
+        self.check_evidence(&publication, &keys).await?;
         let node = Arc::clone(self);
         self.off_thread(move || {
             verify(&publication.document, &keys)?;
@@ -71,6 +73,35 @@ impl Node {
             Ok(debug_span!("sign").in_scope(|| node.acknowledge(&publication, &committed)))
         })
         .await
+    }
+
+    /// Evidence may carry the signature of somebody else, and there is room for so much of it about one subject.
+    async fn check_evidence(&self, publication: &Publication, keys: &DidDocument) -> Result<(), Error> {
+        let Asks::Put { id, kind: Kind::Evidence, .. } = &publication.asks else { return Ok(()) };
+        let record = record_of(&publication.document);
+        let publisher = publication.publisher.as_str();
+        let signer = match evidence::issuer(record, publisher)? {
+            Issuer::Publisher => None,
+            Issuer::Signer(signer) => Some(signer),
+        };
+        let issuer = signer.as_ref().map_or(publisher, Did::as_str);
+        if let Some(subject) = evidence::subject(record)
+            && self.store.record(id)?.is_none()
+            && let Some((limit, max)) = self.catalog.evidence()?.is_full(subject, issuer)
+        {
+            let detail = "as much is said about this subject as the node keeps; withdraw what no longer matters";
+            let refusal = Refusal::new(Class::Unprocessable, "evidence_full", detail);
+            let at = Pointer::root().child("record");
+            return Err(refusal.at(at).limited(limit, max as u64, max as u64 + 1).into());
+        }
+        let Some(signer) = signer else { return Ok(()) };
+        // Nobody is asked for another's keys on the word of a stranger.
+        verify(&publication.document, keys)?;
+        let keys = self.keys_of(&signer).await?;
+        evidence::check(&record.to_document(), &keys).map_err(|error| {
+            let at = Pointer::parse(&format!("/record{}", error.at.as_str())).unwrap_or_default();
+            Refusal::new(Class::AuthRequired, error.code(), error.problem.to_string()).at(at).into()
+        })
     }
 
     /// Says what became of a publication; the same words each time.
@@ -173,7 +204,7 @@ fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
         None => {
             let kind = Kind::parse(&text(&document, "kind")?)
                 .ok_or_else(|| invalid("kind", "manifest, offer, knowledge, receipt or evidence belongs here"))?;
-            Asks::Put { id: record_id(&document)?, kind, body: bytes.to_vec() }
+            Asks::Put { id: record_id(&document, kind)?, kind, body: bytes.to_vec() }
         }
     };
     Ok(Publication { digest: Hash::of(bytes), name, publisher, issued_at, asks, document })
@@ -200,13 +231,19 @@ pub(crate) fn issued_at(document: &Document) -> Result<Instant, Error> {
 }
 
 /// What a record in a publication is called.
-fn record_id(document: &Document) -> Result<String, Error> {
+fn record_id(document: &Document, kind: Kind) -> Result<String, Error> {
     let at = Pointer::root().child("record");
     let record = document.root().get("record").ok_or_else(|| missing("record"))?;
     if !record.is_object() {
         return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a record is an object").at(at).into());
     }
-    let id = aql::own_id(record).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
+    // Receipts and performance records have names of their own texts.
+    let own = |name: &str| record.get(name).and_then(json::Node::as_str).map(str::to_owned);
+    let other = || match kind {
+        Kind::Receipt | Kind::Evidence => own("receipt_id").or_else(|| own("record_id")),
+        Kind::Manifest | Kind::Offer | Kind::Knowledge => None,
+    };
+    let id = aql::own_id(record).or_else(other).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
     let detail = "a record has a name of its own: `tool.did`, `offer_id` or `id`, of at most 1,024 bytes";
     Ok(id.ok_or_else(|| Refusal::new(Class::InvalidInput, "record_without_id", detail).at(at))?)
 }

@@ -178,6 +178,14 @@ impl From<trust::SignatureError> for Error {
     }
 }
 
+impl From<trust::ChainError> for Error {
+    fn from(error: trust::ChainError) -> Self {
+        let mut refusal = Refusal::new(Class::PolicyBlock, error.code(), error.problem.to_string()).at(error.at);
+        refusal.limit = error.limit.map(Box::new);
+        refusal.into()
+    }
+}
+
 impl From<aql::EvaluationError> for Error {
     fn from(error: aql::EvaluationError) -> Self {
         let at = Pointer::root().child("constraints");

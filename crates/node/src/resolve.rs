@@ -19,10 +19,12 @@ use crate::chance;
 use crate::collection::Collection;
 use crate::evidence::Moment;
 use crate::node::{Node, Purpose};
+use crate::policy::{self, Verdict};
+use crate::procure;
 use crate::refusal::Error;
 use crate::replies::{self, Known};
 use aql::{Category, Constraints, Intent, Resolution, Responder};
-use json::{Document, Pointer, json};
+use json::{Document, Pointer, Value, json};
 use pages::Walk;
 use std::sync::Arc;
 use tracing::debug_span;
@@ -41,17 +43,37 @@ const RANKS_TOLD: usize = 1_000;
 
 /// A page of an answer before it is written.
 struct Page {
-    matches: Vec<Judged>,
-    rejections: Vec<Judged>,
+    matches: Vec<Decided>,
+    rejections: Vec<Decided>,
     /// Candidates of the pages before.
     before: usize,
     more: bool,
 }
 
+/// A candidate after the policy stack, where its category has one.
+pub(crate) struct Decided {
+    pub(crate) judged: Judged,
+    pub(crate) verdict: Option<Verdict>,
+}
+
+/// A page as it is sent, and the policy decisions that it names.
+struct Written {
+    response_id: String,
+    answer: Vec<u8>,
+    policies: Vec<Value>,
+}
+
 impl Node {
     /// Answers a signed intent, or the next page of it.
     pub async fn answer(self: &Arc<Self>, bytes: &[u8], cursor: Option<&str>) -> Result<Vec<u8>, Error> {
-        self.answer_received(self.receive(bytes)?, cursor).await
+        let refused = match self.receive(bytes) {
+            Ok(received) => return self.answer_received(received, cursor).await,
+            Err(refused) => refused,
+        };
+        match procure::recognized(bytes) {
+            Some(document) => self.procure(bytes, document, cursor).await,
+            None => Err(refused),
+        }
     }
 
     /// Answers an intent whose cheap checks have passed.
@@ -61,17 +83,18 @@ impl Node {
         cursor: Option<&str>,
     ) -> Result<Vec<u8>, Error> {
         let keys = self.issuer_keys(&received).await?;
+        let delegation = self.delegation(&received, keys.as_deref()).await?;
         let cursor = cursor.map(str::to_owned);
         let node = Arc::clone(self);
         self.work(move || {
-            let accepted = received.verify(keys.as_deref())?;
+            let accepted = received.verify(keys.as_deref(), delegation)?;
             node.answer_once(&accepted, cursor.as_deref())
         })
         .await
     }
 
     /// The same bytes again are the same answer; other bytes under the same name are refused.
-    fn answer_once(&self, accepted: &Accepted, cursor: Option<&str>) -> Result<Vec<u8>, Error> {
+    pub(crate) fn answer_once(&self, accepted: &Accepted, cursor: Option<&str>) -> Result<Vec<u8>, Error> {
         if cursor == Some("") {
             return Err(pages::unknown().into());
         }
@@ -106,12 +129,19 @@ impl Node {
                 debug_span!("enumerate").in_scope(|| self.walk(accepted))?
             }
         };
-        let (page, next, answer) = self.bounded_page(&accepted.intent, &mut walk, key)?;
+        let (page, next, written) = self.bounded_page(accepted, &mut walk, key)?;
         if let Some(next) = next {
             walk.returned += page.matches.len();
             self.pages.keep(&next, walk, now);
         }
-        Ok(answer)
+        // What an answer names is there before the answer is.
+        if !written.policies.is_empty() {
+            let policies = json::canonical_value(&Value::from(written.policies));
+            let (key, expires) = (policy_key(&written.response_id), expiry(&accepted.intent));
+            self.replies.keep(key, accepted.digest, expires, &policies, now)?;
+        }
+        self.meter(accepted, &page.matches, key)?;
+        Ok(written.answer)
     }
 
     /// The beginning of an answer: everybody who may be in it, as of now.
@@ -131,21 +161,21 @@ impl Node {
     /// A page within its bounds: one that came out too long is made again with fewer candidates.
     fn bounded_page(
         &self,
-        intent: &Intent,
+        accepted: &Accepted,
         walk: &mut Walk,
         key: replies::Key,
-    ) -> Result<(Page, Option<String>, Vec<u8>), Error> {
+    ) -> Result<(Page, Option<String>, Written), Error> {
         let mut most = PAGE;
         loop {
             let place = walk.queue.place();
-            let page = debug_span!("judge").in_scope(|| self.page(intent, walk, most))?;
+            let page = debug_span!("judge").in_scope(|| self.page(accepted, walk, most))?;
             let next = if page.more { Some(chance::name()?) } else { None };
-            let answer = debug_span!("sign").in_scope(|| self.write(intent, &page, key, next.as_deref()))?;
-            let count = page.matches.len();
-            if answer.len() <= PAGE_BYTES || count <= 1 {
-                return Ok((page, next, answer));
+            let written = debug_span!("sign").in_scope(|| self.write(&accepted.intent, &page, key, next.as_deref()))?;
+            let (count, bytes) = (page.matches.len(), written.answer.len());
+            if bytes <= PAGE_BYTES || count <= 1 {
+                return Ok((page, next, written));
             }
-            most = (count * PAGE_BYTES / answer.len()).clamp(1, count - 1);
+            most = (count * PAGE_BYTES / bytes).clamp(1, count - 1);
             walk.queue.return_to(place);
         }
     }
@@ -169,7 +199,8 @@ impl Node {
     }
 
     /// Takes candidates in the order of the answer until the page is full, `most` of them.
-    fn page(&self, intent: &Intent, walk: &mut Walk, most: usize) -> Result<Page, Error> {
+    fn page(&self, accepted: &Accepted, walk: &mut Walk, most: usize) -> Result<Page, Error> {
+        let intent = &accepted.intent;
         let before = walk.returned;
         let room = intent.room().saturating_sub(before);
         let wanted = room.min(most);
@@ -192,10 +223,11 @@ impl Node {
                 if !self.is_member(intent, &judged, &mut evaluator)? {
                     continue;
                 }
-                if judged.judgement.is_match(self.over_budget) {
-                    page.matches.push(judged);
-                } else if walk.queue.small || judged.judgement.failing.is_empty() {
-                    page.rejections.push(judged);
+                let decided = self.decide(accepted, judged);
+                if decided.judged.judgement.is_match(self.over_budget) {
+                    page.matches.push(decided);
+                } else if walk.queue.small || decided.judged.judgement.failing.is_empty() {
+                    page.rejections.push(decided);
                 }
             }
         }
@@ -208,12 +240,31 @@ impl Node {
         Ok(page)
     }
 
+    /// Whether anybody at all is in the answer.
+    pub(crate) fn has_matches(&self, accepted: &Accepted) -> Result<bool, Error> {
+        let mut walk = self.walk(accepted)?;
+        Ok(!self.page(accepted, &mut walk, 1)?.matches.is_empty())
+    }
+
+    /// Asks the policy stack about a candidate that would be in the answer; what it blocks is not.
+    pub(crate) fn decide(&self, accepted: &Accepted, mut judged: Judged) -> Decided {
+        if !judged.judgement.is_match(self.over_budget) {
+            return Decided { judged, verdict: None };
+        }
+        let record = judged.candidate.record();
+        let verdict = policy::decide(record, &accepted.intent, accepted.delegation.as_ref(), &self.rules);
+        if let Some(verdict) = verdict.as_ref().filter(|verdict| verdict.blocks()) {
+            judged.judgement.block(verdict.explanation());
+        }
+        Decided { judged, verdict }
+    }
+
     /// The place of a candidate in the answer, when it is among the first thousand.
     pub(crate) fn rank_of(&self, accepted: &Accepted, id: &str) -> Result<Option<usize>, Error> {
-        let (intent, mut walk) = (&accepted.intent, self.walk(accepted)?);
+        let mut walk = self.walk(accepted)?;
         while walk.returned < RANKS_TOLD {
-            let page = self.page(intent, &mut walk, PAGE)?;
-            if let Some(position) = page.matches.iter().position(|judged| judged.candidate.id == id) {
+            let page = self.page(accepted, &mut walk, PAGE)?;
+            if let Some(position) = page.matches.iter().position(|decided| decided.judged.candidate.id == id) {
                 return Ok(Some(page.before + position + 1));
             }
             if !page.more {
@@ -257,31 +308,52 @@ impl Node {
             for judged in judge(&self.store, intent, few, signals.to_vec(), self.over_budget, evaluator)? {
                 let told = walk.queue.small || judged.judgement.failing.is_empty();
                 if told && self.is_member(intent, &judged, evaluator)? {
-                    page.rejections.push(judged);
+                    page.rejections.push(Decided { judged, verdict: None });
                 }
             }
         }
-        page.rejections.sort_by(|left, right| left.candidate.id.cmp(&right.candidate.id));
+        page.rejections.sort_by(|left, right| left.judged.candidate.id.cmp(&right.judged.candidate.id));
         page.rejections.truncate(most);
         Ok(())
     }
 
     /// R6: the answer is written once, signed as those bytes and sent as those bytes.
-    fn write(&self, intent: &Intent, page: &Page, key: replies::Key, next: Option<&str>) -> Result<Vec<u8>, Error> {
-        let ranks = page.before + 1..;
-        let resolution = Resolution {
-            matches: page.matches.iter().zip(ranks).map(|(judged, rank)| judged.to_match(intent, rank)).collect(),
-            rejections: page.rejections.iter().map(Judged::to_rejection).collect(),
-            left_out: 0,
+    fn write(&self, intent: &Intent, page: &Page, key: replies::Key, next: Option<&str>) -> Result<Written, Error> {
+        let (response_id, evaluated_at) = (response_id(key)?, self.clock.now());
+        let mut policies = Vec::new();
+        let mut named = |decided: &Decided| {
+            let verdict = decided.verdict.as_ref()?;
+            let name = format!("{response_id}#{POLICY}{}", policies.len() + 1);
+            policies.push(verdict.to_record(&name, &evaluated_at.to_string()));
+            Some(name)
         };
+        let mut resolution = Resolution { matches: Vec::new(), rejections: Vec::new(), left_out: 0 };
+        for (decided, rank) in page.matches.iter().zip(page.before + 1..) {
+            let mut found = decided.judged.to_match(intent, rank);
+            found.judgement.policy_decision_ref = named(decided);
+            resolution.matches.push(found);
+        }
+        for decided in &page.rejections {
+            let mut rejection = decided.judged.to_rejection();
+            rejection.judgement.policy_decision_ref = named(decided);
+            resolution.rejections.push(rejection);
+        }
         let responder = Responder {
-            response_id: &response_id(key)?,
+            response_id: &response_id,
             resolver_did: self.identity.did().as_str(),
-            evaluated_at: self.clock.now(),
+            evaluated_at,
             rejected_max: REJECTED,
             next_cursor: next,
         };
-        Ok(self.identity.sign_last(responder.write(intent, &resolution, None)?))
+        let answer = self.identity.sign_last(responder.write(intent, &resolution, None)?);
+        Ok(Written { response_id, answer, policies })
+    }
+
+    /// Whether a kept answer has this name; the key alone could be guessed by whoever knows the question.
+    pub(crate) fn is_answer(&self, key: replies::Key, response_id: &str) -> Result<bool, Error> {
+        let Some(answer) = self.replies.answer(key)? else { return Ok(false) };
+        let answer = Document::parse(&answer, &json::Limits::OURS).map_err(Error::fault)?;
+        Ok(answer.root().get("response_id").and_then(json::Node::as_str) == Some(response_id))
     }
 
     /// One decision record of an answer that was given, with a signature of its own (§5).
@@ -293,7 +365,10 @@ impl Node {
                 "no answer with this decision is kept; answers are kept until their intents expire",
             )
         };
-        let (response, _) = decision_id.split_once('#').ok_or_else(unknown)?;
+        let (response, part) = decision_id.split_once('#').ok_or_else(unknown)?;
+        if part.starts_with(POLICY) {
+            return self.policy_decision(response, decision_id)?.ok_or_else(|| unknown().into());
+        }
         let key = key_of(response).ok_or_else(unknown)?;
         let answer = self.replies.answer(key)?.ok_or_else(unknown)?;
         let answer = Document::parse(&answer, &json::Limits::OURS).map_err(Error::fault)?;
@@ -324,6 +399,23 @@ impl Node {
     }
 }
 
+impl Node {
+    /// A policy decision that an answer names.
+    fn policy_decision(&self, response: &str, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let Some(policies) = self.replies.answer(policy_key(response))? else { return Ok(None) };
+        let policies = Document::parse(&policies, &json::Limits::OURS).map_err(Error::fault)?;
+        let named = |record: &json::Node<'_>| record.get("decision_id").and_then(json::Node::as_str) == Some(name);
+        let Some(record) = policies.root().elements().find(named) else { return Ok(None) };
+        let output = json!({
+            "type": "oap.policy_decision",
+            "policy_decision": record.to_value(),
+            "response_id": response,
+            "resolver_did": self.identity.did().as_str(),
+        });
+        Ok(Some(self.envelope(name, output, self.clock.millis())))
+    }
+}
+
 /// What a candidate for a delegated task must say of itself.
 pub(crate) fn delegates() -> Result<Constraints, Error> {
     let leaf = json!({"path": "/delegation/supported", "operator": "eq", "value": true});
@@ -332,18 +424,25 @@ pub(crate) fn delegates() -> Result<Constraints, Error> {
 }
 
 /// Until when an intent is remembered, in milliseconds since 1970.
-fn expiry(intent: &Intent) -> i64 {
+pub(crate) fn expiry(intent: &Intent) -> i64 {
     (intent.validity.to().seconds() + aql::Limits::STANDARD.skew_seconds + 1).saturating_mul(1_000)
 }
 
 const RESPONSE: &str = "urn:oap:intent-response:";
+/// How the name of a policy decision goes on behind that of its answer.
+const POLICY: &str = "policy-";
+
+/// Where the policy decisions of an answer are kept; nobody can guess the name of an answer.
+fn policy_key(response_id: &str) -> replies::Key {
+    replies::key(response_id, POLICY, "")
+}
 
 /// The name of an answer leads back to it, and nobody can guess it.
 fn response_id(key: replies::Key) -> Result<String, Error> {
     Ok(format!("{RESPONSE}{}.{}", trust::encoding::encode(&key), chance::name()?))
 }
 
-fn key_of(response_id: &str) -> Option<replies::Key> {
+pub(crate) fn key_of(response_id: &str) -> Option<replies::Key> {
     let (key, _) = response_id.strip_prefix(RESPONSE)?.split_once('.')?;
     trust::encoding::decode_url(key)?.try_into().ok()
 }

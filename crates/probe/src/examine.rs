@@ -1,4 +1,4 @@
-//! RFC 0020 §7: examines a live node and says, requirement by requirement, whether it meets level Q1.
+//! RFC 0020 §7: examines a live node and says, requirement by requirement, whether it meets levels Q1 and Q2.
 
 use crate::corpus::{Case, Corpus};
 use crate::live::{Live, Outcome};
@@ -44,6 +44,17 @@ pub enum Level {
     NotMet,
     /// Nothing fails, and something that must be shown could not be.
     NotShown,
+}
+
+impl Level {
+    /// The name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::NotMet => "not_met",
+            Self::NotShown => "not_shown",
+        }
+    }
 }
 
 /// What became of an examination.
@@ -128,17 +139,26 @@ impl Finding {
     pub fn unput(&self) -> usize {
         self.not_put.values().sum()
     }
-
-    /// Whether it must be shown over HTTP before level Q1 is met.
-    fn counts(&self) -> bool {
-        self.requirement.level == "Q1"
-    }
 }
 
 impl Examination {
     /// Whether level Q1 is met.
     pub fn q1(&self) -> Level {
-        let counting = || self.findings.iter().filter(|finding| finding.counts());
+        self.meets("Q1")
+    }
+
+    /// Whether level Q2 is met, to which everything of Q1 belongs.
+    pub fn q2(&self) -> Level {
+        match (self.q1(), self.meets("Q2")) {
+            (Level::NotMet, _) | (_, Level::NotMet) => Level::NotMet,
+            (Level::Met, Level::Met) => Level::Met,
+            (Level::NotShown, _) | (_, Level::NotShown) => Level::NotShown,
+        }
+    }
+
+    /// Whether the requirements that a level adds are met: none fails, and each that can be shown over HTTP is shown.
+    fn meets(&self, level: &str) -> Level {
+        let counting = || self.findings.iter().filter(|finding| finding.requirement.level == level);
         if counting().any(|finding| !finding.failed.is_empty()) {
             return Level::NotMet;
         }
@@ -170,11 +190,8 @@ impl Examination {
         json!({
             "did": self.did,
             "record_endpoint": self.has_records,
-            "q1": match self.q1() {
-                Level::Met => "met",
-                Level::NotMet => "not_met",
-                Level::NotShown => "not_shown",
-            },
+            "q1": self.q1().name(),
+            "q2": self.q2().name(),
             "passed": passed, "failed": failed, "not_applicable": not_put,
             "requirements": self.findings.iter().map(finding).collect::<Vec<_>>(),
             "left_behind": self.left_behind,

@@ -25,6 +25,8 @@ struct Turn {
     said: Said,
     /// Candidates of the pages before.
     earlier: usize,
+    /// Whether it is an intent of RFC 0020, whose answer can be held against it.
+    intent: bool,
 }
 
 /// The course of a case.
@@ -69,7 +71,7 @@ impl Course<'_> {
         let target = &self.live.target;
         let by = step["by"].as_str().unwrap_or("first");
         let media_type = step["media_type"].as_str().unwrap_or(OAP_JSON);
-        let mut earlier = 0;
+        let (mut earlier, mut is_intent) = (0, true);
         let (method, url, body) = if let Some(intent) = step.get("ask") {
             let intent = self.intent(&self.fill(intent, i)?, by)?;
             let cursor = step["cursor"].as_str().map(|cursor| self.text(cursor, i, true)).transpose()?;
@@ -91,7 +93,7 @@ impl Course<'_> {
             ("DELETE", target.record(&id).context("no endpoint for records")?, self.body(step, withdrawal)?)
         } else if let Some(name) = step["again"].as_str() {
             let before = self.turn(name)?;
-            earlier = before.earlier;
+            (earlier, is_intent) = (before.earlier, before.intent);
             (before.method, before.url.clone(), before.body.clone())
         } else if let Some(name) = step["next"].as_str() {
             let before = self.turn(name)?;
@@ -107,6 +109,10 @@ impl Course<'_> {
             }
             let explain = target.explain.clone().context("no endpoint for explanations")?;
             ("POST", explain, self.body(step, body)?)
+        } else if let Some(wanted) = step.get("procure") {
+            is_intent = false;
+            let wanted = self.procurement(&self.fill(wanted, i)?, by)?;
+            ("POST", target.intent.clone(), self.body(step, wanted)?)
         } else if let Some(path) = step["get"].as_str() {
             ("GET", target.url(&self.text(path, i, true)?), Vec::new())
         } else if let Some(path) = step["post"].as_str() {
@@ -118,7 +124,7 @@ impl Course<'_> {
         if said.status == 200 && step.get("publish").is_some() {
             self.live.remember(said.value["output"]["record_id"].as_str().unwrap_or_default(), by);
         }
-        Ok(Turn { method, url, body, said, earlier })
+        Ok(Turn { method, url, body, said, earlier, intent: is_intent })
     }
 
     /// A signed intent: what the step says, and for the rest an open question for the records of this case.
@@ -134,6 +140,53 @@ impl Course<'_> {
             intent[name] = value.clone();
         }
         signed(&intent, &key)
+    }
+
+    /// A procurement intent of RFC 0013: what the step says, and for the rest one that is open now.
+    fn procurement(&self, said: &Value, by: &str) -> Result<Value> {
+        let parties = &self.live.parties;
+        let did = parties.key(by).did_key();
+        let mut intent = json!({
+            "intent_id": format!("urn:oap:intent:{}", parties.fresh()), "category": "physical_goods",
+            "issued_at": parties.time(-60), "expires_at": parties.time(600),
+            "principal_did": did.as_str(), "agent_did": did.as_str(),
+            "constraints": {}, "budget": {"max_amount": "10", "currency": "EUR"},
+        });
+        for (name, value) in said.as_object().into_iter().flatten() {
+            intent[name] = value.clone();
+        }
+        Ok(self.signed_inside(intent, "signatures", by))
+    }
+
+    /// A document with a signature in a member: in a list of `signatures`, or as a text alone.
+    fn signed_inside(&self, mut document: Value, member: &str, by: &str) -> Value {
+        let key = self.live.parties.key(by);
+        let value = trust::encoding::encode(&key.sign(&json::canonical_value(&document)));
+        document[member] = match member {
+            "signatures" => json!([{"by": key.key_id().to_string(), "alg": "EdDSA", "value": value}]),
+            _ => json!(value),
+        };
+        document
+    }
+
+    /// A delegation token: what the case says, and for the rest one from `by` for this node that counts now.
+    ///
+    /// `iat` and `exp` are seconds from now.
+    fn token(&self, said: &Value, by: &str) -> Value {
+        let parties = &self.live.parties;
+        let key = parties.key(by);
+        let mut claims = json!({
+            "iss": key.did_key().as_str(), "aud": self.live.target.did(), "iat": 0, "exp": 300,
+            "jti": format!("del_{}", parties.fresh()), "delegation_depth": 1, "max_delegation_depth": 3,
+            "scope": {"actions": ["draw"]},
+        });
+        for (name, value) in said.as_object().into_iter().flatten() {
+            claims[name] = value.clone();
+        }
+        for name in ["iat", "exp"] {
+            claims[name] = json!(parties.now() + claims[name].as_i64().unwrap_or_default());
+        }
+        json!({"jwt": trust::sign_token(&claims, &key)})
     }
 
     /// The bytes of a message, changed after it was signed where the step says so.
@@ -165,7 +218,8 @@ impl Course<'_> {
         if expect["signed"] != json!(false) {
             is_signed(said)?;
         }
-        if status == 200 && turn.url.starts_with(&self.live.target.intent) && turn.method == "POST" {
+        let asks = turn.intent && turn.method == "POST" && turn.url.starts_with(&self.live.target.intent);
+        if status == 200 && asks {
             self.live.audit(&turn.body, said, turn.earlier)?;
             self.check_window(turn)?;
         }
@@ -207,12 +261,12 @@ impl Course<'_> {
 
     fn check_parts(&self, expect: &Value, said: &Said) -> Result<()> {
         for (pointer, wanted) in expect["has"].as_object().into_iter().flatten() {
-            let found = said.value.pointer(pointer).with_context(|| format!("`{pointer}` is missing"))?;
+            let found = self.find(&said.value, pointer).with_context(|| format!("`{pointer}` is missing"))?;
             let same = json::canonical_value(found) == json::canonical_value(wanted);
             ensure!(same, "`{pointer}` is {found}, and {wanted} is expected");
         }
         for pointer in expect["present"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            ensure!(said.value.pointer(pointer).is_some(), "`{pointer}` is missing");
+            ensure!(self.find(&said.value, pointer).is_some(), "`{pointer}` is missing");
         }
         for pointer in expect["absent"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             ensure!(said.value.pointer(pointer).is_none(), "`{pointer}` must not be there");
@@ -267,6 +321,14 @@ impl Course<'_> {
                 let of = members.get("of").unwrap_or(&Value::Null);
                 (0..members["$times"].as_u64().unwrap_or_default()).map(|i| self.fill(of, i)).collect::<Result<_>>()?
             }
+            Value::Object(members) if members.contains_key("$token") => {
+                self.token(&self.fill(&members["$token"], i)?, value["by"].as_str().unwrap_or("first"))
+            }
+            Value::Object(members) if members.contains_key("$signed") => {
+                let (member, by) = (value["member"].as_str(), value["by"].as_str());
+                let document = self.fill(&members["$signed"], i)?;
+                self.signed_inside(document, member.unwrap_or("signatures"), by.unwrap_or("first"))
+            }
             Value::Object(members) if members.contains_key("$text") => {
                 let times = members.get("times").and_then(Value::as_u64).unwrap_or(1);
                 json!(members["$text"].as_str().unwrap_or_default().repeat(usize::try_from(times)?))
@@ -315,6 +377,13 @@ impl Course<'_> {
     fn part(&self, inner: &str) -> Result<Value> {
         let (name, pointer) = inner.split_once('/').with_context(|| format!("`{{{inner}}}` stands for nothing"))?;
         let whole = if name == "manifest" { &self.live.target.manifest } else { &self.turn(name)?.said.value };
-        whole.pointer(&format!("/{pointer}")).cloned().with_context(|| format!("`{inner}` is not there"))
+        self.find(whole, &format!("/{pointer}")).cloned().with_context(|| format!("`{inner}` is not there"))
+    }
+
+    /// The value at a pointer, in which `mine` stands for the first entry of this case, since others have records, too.
+    fn find<'v>(&self, whole: &'v Value, pointer: &str) -> Option<&'v Value> {
+        let Some((list, rest)) = pointer.split_once("/mine/") else { return whole.pointer(pointer) };
+        let ours = |entry: &&Value| entry["candidate_id"].as_str().is_some_and(|id| id.contains(self.run.as_str()));
+        whole.pointer(list)?.as_array()?.iter().find(ours)?.pointer(&format!("/{rest}"))
     }
 }

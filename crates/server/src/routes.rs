@@ -55,11 +55,13 @@ pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
 }
 
 /// Every path and what it does; the same list as in `openapi.json`.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 17] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 19] {
     [
         ("/oap/intent", post(intent)),
         ("/oap/explain", post(explain)),
         ("/oap/decisions/{id}", get(decision)),
+        ("/oap/consumption/{id}", get(consumption)),
+        ("/oap/metering", get(metering)),
         ("/oap/records", post(publish)),
         ("/oap/records/{id}", get(record).delete(withdraw)),
         ("/oap/invoke", post(invoke)),
@@ -172,6 +174,29 @@ async fn decision(State(shared): State<Shared>, Extension(asked): Extension<Aske
         blocking(move || node.decision(&name)).await
     };
     shared.reply(&asked, found.await)
+}
+
+async fn consumption(State(shared): State<Shared>, Extension(asked): Extension<Asked>, name: Name) -> Response<Body> {
+    let found = async {
+        let (node, name) = (Arc::clone(&shared.node), request::name(name)?);
+        blocking(move || node.consumption(&name)).await
+    };
+    shared.reply(&asked, found.await)
+}
+
+async fn metering(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    Query(query): Asking,
+) -> Response<Body> {
+    let metered = async {
+        let provider = query.get("provider_did").cloned().ok_or_else(|| {
+            Refusal::new(Class::InvalidInput, "missing_field", "say whose nodes: `?provider_did=did:…`")
+        })?;
+        let node = Arc::clone(&shared.node);
+        blocking(move || node.metering(&provider)).await
+    };
+    shared.reply(&asked, metered.await)
 }
 
 async fn publish(

@@ -4,7 +4,7 @@
 //! ever signed, so there is no part that could be lifted into another document. What stands inside `signature` itself
 //! is not covered: `alg` and `kid` must agree with the signer's document, and nothing else there is read.
 //!
-//! INVARIANT: [`Verified`] has no other constructor than the check in this file.
+//! INVARIANT: [`Verified`] is made by the check in this file and by the one in `listed`, and nowhere else.
 
 use crate::{Algorithm, Did, DidDocument, DidError, Problem, PublicKey, SignatureError, SigningKey, encoding};
 use json::{Document, Node, Pointer, Value, json};
@@ -118,6 +118,11 @@ pub struct Verified<T> {
 }
 
 impl<T> Verified<T> {
+    /// What the check of a list of signatures proved.
+    pub(crate) fn of(value: T, signer: Did) -> Self {
+        Self { value, signer }
+    }
+
     /// Who signed it.
     pub fn signer(&self) -> &Did {
         &self.signer

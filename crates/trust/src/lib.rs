@@ -12,15 +12,21 @@ mod algorithm;
 mod key;
 
 mod envelope;
+mod listed;
+mod delegation;
 mod error;
 
 mod digest;
 pub mod encoding;
 
 pub use algorithm::Algorithm;
+pub use delegation::{
+    Chain, ChainError, ChainProblem, DELEGATION_LINKS_MAX, DELEGATION_SECONDS_MAX, Delegation, Scope, sign_token,
+};
 pub use did::{Did, DidError, DidUrl, Method};
 pub use digest::Digest;
 pub use document::{DidDocument, DocumentProblem};
 pub use envelope::{SignError, Signed, Verified, sign, verify_did_key};
 pub use error::{Problem, SignatureError};
 pub use key::{KeyError, PublicKey, SigningKey};
+pub use listed::{SignedList, verify_member};

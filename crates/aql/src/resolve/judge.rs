@@ -58,6 +58,8 @@ pub struct Judgement {
     pub explanation: String,
     /// What it shows, in canonical form; only for a match.
     pub payload: Option<Vec<u8>>,
+    /// The name of the policy decision about it, where a policy was asked (RFC 0020 §3.7).
+    pub policy_decision_ref: Option<String>,
 }
 
 impl Judgement {
@@ -68,6 +70,14 @@ impl Judgement {
             Outcome::OverBudget => over_budget == OverBudget::Flag,
             Outcome::Reject | Outcome::BelowQualityFloor => false,
         }
+    }
+
+    /// Takes a candidate out of the answer that a policy does not let through.
+    pub fn block(&mut self, explanation: String) {
+        self.outcome = Outcome::Reject;
+        self.over_budget = false;
+        self.explanation = explanation;
+        self.payload = None;
     }
 }
 
@@ -89,6 +99,7 @@ pub fn judge(
         cost: currency.and_then(|currency| candidate.cost(intent.category, currency)),
         explanation: String::new(),
         payload: None,
+        policy_decision_ref: None,
     };
     if !holds {
         judgement.failing = intent.constraints.failing(&judgement.leaves);

@@ -9,13 +9,15 @@ use crate::output::text::{json_line, json_lines};
 use crate::output::{self, BAD, DIM, GOOD, count, paint, violations};
 use crate::peer::{Destination, Peer, Said};
 use crate::question::{self, Sent};
+use crate::receipts::Place;
 use crate::{clock, output::question as whole};
 use std::path::{Path, PathBuf};
 
 /// Ask a node
 ///
 /// Completes and signs a draft with the local key, verifies who signed the answer, holds the answer against the
-/// question, and shows who fits, in order and with the reasons. When few or none fit, the node is asked why.
+/// question, and shows who fits, in order and with the reasons. When few or none fit, the node is asked why. Question and
+/// answer are noted in the chain of receipts.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -47,6 +49,13 @@ pub(crate) struct Ask {
     save_intent: Option<PathBuf>,
 
     #[command(flatten)]
+    receipts: Place,
+
+    /// Note nothing of this question in the chain of receipts
+    #[arg(long, conflicts_with = "receipts")]
+    no_receipt: bool,
+
+    #[command(flatten)]
     key: KeyChoice,
 
     /// Print the signed answer, each page on a line
@@ -68,6 +77,7 @@ impl Ask {
         let sent = question::to_send(&text, || signer.key(), clock::now())?;
         let answered = asking::ask(&peer, &text, &sent, self.all)?;
         self.keep(&sent, &answered)?;
+        let noted = self.note(&sent, &answered, &peer);
         if self.json {
             answered.pages.iter().try_for_each(|(said, _)| output::print(&self.printed(said)))?;
         } else {
@@ -82,7 +92,21 @@ impl Ask {
         for (said, audit) in &answered.pages {
             violations::show(audit, &said.text).lines().for_each(output::say);
         }
+        // The answer is shown first: it was given, whether or not it could be noted.
+        noted?;
         Ok(if answered.conforms() { Exit::Fine } else { Exit::No })
+    }
+
+    /// Appends the question and its answer to the asker's own chain.
+    fn note(&self, sent: &Sent, answered: &Answered, peer: &Peer) -> Result<(), Failure> {
+        if self.no_receipt {
+            return Ok(());
+        }
+        if !self.receipts.is_known() {
+            output::note("no home directory is known, so no receipt is kept; --receipts names a folder");
+            return Ok(());
+        }
+        self.receipts.chain()?.append(sent, answered, peer.address(), clock::now())
     }
 
     fn keep(&self, sent: &Sent, answered: &Answered) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `rialto conformance`: examines a live node, anybody's, and says whether it meets level Q1 (RFC 0020 §7).
+//! `rialto conformance`: examines a live node, anybody's, and says whether it meets levels Q1 and Q2 (RFC 0020 §7).
 
 use crate::failure::{Exit, Failure};
 use crate::output::text::{shown, wrap};
@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// Examine a live node against the conformance corpus
 ///
 /// Puts every case of the corpus that can be put over HTTP to the node at URL, publishing records of its own and
-/// withdrawing them afterwards, and reports level Q1 of RFC 0020 requirement by requirement. The exit code is 0 when
-/// Q1 is met.
+/// withdrawing them afterwards, and reports levels Q1 and Q2 of RFC 0020 requirement by requirement. The exit code is 0
+/// when the level asked for is met.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,6 +26,10 @@ pub(crate) struct Conformance {
     #[arg(long, value_name = "ID")]
     only: Option<String>,
 
+    /// The level that must be met
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Wanted::Q1)]
+    level: Wanted,
+
     /// Messages under way at once
     #[arg(long, value_name = "N", default_value_t = 16)]
     connections: usize,
@@ -33,6 +37,14 @@ pub(crate) struct Conformance {
     /// The report as JSON, for programs
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Wanted {
+    #[value(name = "Q1")]
+    Q1,
+    #[value(name = "Q2")]
+    Q2,
 }
 
 /// Failed cases of one requirement that are shown; --json has them all.
@@ -60,7 +72,11 @@ impl Conformance {
         let examined = examined.map_err(cannot)?;
         let text = if self.json { format!("{}\n", examined.to_value()) } else { described(&examined) };
         output::print(&text)?;
-        Ok(if examined.q1() == Level::Met { Exit::Fine } else { Exit::No })
+        let reached = match self.level {
+            Wanted::Q1 => examined.q1(),
+            Wanted::Q2 => examined.q2(),
+        };
+        Ok(if reached == Level::Met { Exit::Fine } else { Exit::No })
     }
 }
 
@@ -87,11 +103,15 @@ fn described(examined: &Examination) -> String {
     for left in &examined.left_behind {
         text.push_str(&format!("{} {}\n", paint(WARN, "left behind:"), shown(left)));
     }
-    text.push_str(&match examined.q1() {
-        Level::Met => format!("\n{}\n", paint(GOOD, "RFC 0020 level Q1 is met")),
-        Level::NotMet => format!("\n{}\n", paint(BAD, "RFC 0020 level Q1 is not met")),
-        Level::NotShown => format!("\n{}\n", paint(WARN, "RFC 0020 level Q1 is not shown")),
-    });
+    text.push('\n');
+    for (name, level) in [("Q1", examined.q1()), ("Q2", examined.q2())] {
+        let (style, verdict) = match level {
+            Level::Met => (GOOD, "is met"),
+            Level::NotMet => (BAD, "is not met"),
+            Level::NotShown => (WARN, "is not shown"),
+        };
+        text.push_str(&format!("{}\n", paint(style, format!("RFC 0020 level {name} {verdict}"))));
+    }
     text
 }
 

@@ -31,10 +31,10 @@ fn examined(url: &str, only: &str, between: fn(&str, &mut Reply)) -> Examination
 }
 
 #[test]
-fn the_node_meets_q1_in_every_case_that_can_be_put() {
+fn the_node_meets_q1_and_q2_in_every_case_that_can_be_put() {
     let home = Home::new("examined");
     let (node, _) = program(&home).serve().unwrap();
-    let ran = home.run(&["conformance", &node.url, "--json"]);
+    let ran = home.run(&["conformance", &node.url, "--level", "Q2", "--json"]);
     let report: Value = serde_json::from_str(&ran.out).unwrap();
     let failed: Vec<&Value> = report["requirements"]
         .as_array()
@@ -44,6 +44,7 @@ fn the_node_meets_q1_in_every_case_that_can_be_put() {
         .collect();
     assert_eq!(failed, [&json!(null); 0]);
     assert_eq!((ran.code, &report["q1"], &report["left_behind"]), (0, &json!("met"), &json!([])), "{}", ran.err);
+    assert_eq!(report["q2"], json!("met"));
     assert!(report["passed"].as_u64().unwrap() >= 1_841, "{}", report["passed"]);
     assert!(report["not_applicable"].as_u64().unwrap() <= 46, "{}", report["not_applicable"]);
 }

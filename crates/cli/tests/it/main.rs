@@ -17,6 +17,8 @@ mod node;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]
+mod receipts;
+#[cfg(test)]
 mod run;
 #[cfg(test)]
 mod serving;

@@ -64,7 +64,7 @@ fn over_http(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         println!("conformance over HTTP: {passed} passed, {failed} failed, {not_put} cannot be put");
     }
-    Ok(if examined.q1() == Level::Met && failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if examined.q2() == Level::Met && failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn print_table(report: &Report<'_>) {

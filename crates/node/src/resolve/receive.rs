@@ -13,7 +13,7 @@ use aql::{Category, Intent, Limits};
 use json::{Document, Pointer};
 use std::sync::Arc;
 use tracing::{Instrument, debug_span};
-use trust::{Did, DidDocument, Signed};
+use trust::{Delegation, Did, DidDocument, Signed};
 
 /// An intent whose cheap checks have passed.
 #[derive(Debug)]
@@ -38,6 +38,10 @@ enum Proof {
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) intent: Intent,
+    /// Whose authority the issuer uses or gives, when the intent carries a chain.
+    pub(crate) delegation: Option<Delegation>,
+    /// As it was signed.
+    pub(crate) document: Document,
     pub(crate) digest: [u8; 16],
     pub(crate) issuer: Did,
 }
@@ -114,13 +118,14 @@ impl Node {
 
 impl Received {
     /// Checks the signature, which is the last thing before the store is touched.
-    pub(crate) fn verify(self, keys: Option<&DidDocument>) -> Result<Accepted, Error> {
+    pub(crate) fn verify(self, keys: Option<&DidDocument>, delegation: Option<Delegation>) -> Result<Accepted, Error> {
         match (self.proof, keys) {
             (Proof::Waived, _) => {}
             (Proof::Signature, Some(keys)) => verify(&self.document, keys)?,
             (Proof::Signature, None) => return Err(Error::fault("a signature is to be checked without keys")),
         }
-        Ok(Accepted { intent: self.intent, digest: self.digest, issuer: self.issuer })
+        let Self { intent, document, digest, issuer, .. } = self;
+        Ok(Accepted { intent, delegation, document, digest, issuer })
     }
 }
 

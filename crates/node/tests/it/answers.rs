@@ -160,7 +160,7 @@ fn lasting(mut page: Value) -> Vec<u8> {
     }
     for list in ["candidates", "rejected"] {
         for entry in page[list].as_array_mut().into_iter().flatten() {
-            for member in ["decision_id", "evaluated_at"] {
+            for member in ["decision_id", "evaluated_at", "policy_decision_ref"] {
                 entry["decision_record"].as_object_mut().unwrap().remove(member);
             }
         }

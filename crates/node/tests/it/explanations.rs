@@ -6,7 +6,7 @@ use json::{Value, json};
 /// A decision record without its own name and time.
 fn lasting(record: &Value) -> Value {
     let mut record = record.clone();
-    for member in ["decision_id", "evaluated_at"] {
+    for member in ["decision_id", "evaluated_at", "policy_decision_ref"] {
         record.as_object_mut().unwrap().remove(member);
     }
     record

@@ -9,6 +9,7 @@
 
 mod answers;
 mod decisions;
+mod duties;
 mod evidence;
 mod explanations;
 mod market;

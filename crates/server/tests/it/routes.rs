@@ -117,6 +117,58 @@ async fn an_audit_shows_the_published_receipts_of_a_principal() {
     house.get(&format!("/oap/audit?principal_did={me}&limit=many")).await.refused(&house.node, 400, "invalid_value");
 }
 
+/// An intent of another category that asks for everything.
+fn of_category(name: &str, category: &str) -> Value {
+    let mut asked = intent(name);
+    asked["category"] = json!(category);
+    asked["constraints"] = json!({"path": "", "operator": "exists", "value": true});
+    asked["projection"] = json!({"include": ["/"]});
+    for member in ["budget", "quality_floor", "signature"] {
+        asked.as_object_mut().unwrap().remove(member);
+    }
+    sign(asked, &asker())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn knowledge_is_delivered_with_its_receipts() {
+    let house = House::open().await;
+    let did = provider().did_key().to_string();
+    let record = json!({"id": "urn:k:1", "@type": "oap.knowledge", "publisher_did": did,
+        "price": {"amount": "0.20", "currency": "EUR"}});
+    house.publish("k", "knowledge", record).await;
+    let answer = house.post("/oap/intent", &of_category("k", "knowledge")).await.ok(&house.node);
+    let name = escaped(answer["response_id"].as_str().unwrap());
+    let proof = house.get(&format!("/oap/consumption/{name}")).await.ok(&house.node);
+    valid(ENVELOPE, &proof);
+    assert_eq!(proof["output"]["receipts"][0]["citations"][0]["provider_did"], json!(did));
+    let metered = house.get(&format!("/oap/metering?provider_did={}", escaped(&did))).await.ok(&house.node);
+    valid(ENVELOPE, &metered);
+    let sum = json!({"unit": "knowledge_node", "nodes": 1, "count": 1, "amount": "0.2", "currency": "EUR"});
+    assert_eq!(metered["output"]["sums"], json!([sum]));
+    house.get("/oap/metering").await.refused(&house.node, 400, "missing_field");
+    house.get("/oap/consumption/urn%3Ax").await.refused(&house.node, 404, "receipt_not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_policy_decision_about_an_action_is_shown_by_its_name() {
+    let house = House::open().await;
+    let mut record = manifest();
+    record["actions"] = json!([{"id": "translate", "side_effects": "read"}]);
+    house.publish("m", "manifest", record).await;
+    let asked = of_category("a", "action");
+    let answer = house.post("/oap/intent", &asked).await.ok(&house.node);
+    valid("oap-intent-response.schema.json", &answer);
+    let entry = &answer["candidates"][0];
+    let name = escaped(entry["decision_record"]["policy_decision_ref"].as_str().unwrap());
+    let policy = house.get(&format!("/oap/decisions/{name}")).await.ok(&house.node);
+    valid(ENVELOPE, &policy);
+    assert_eq!(policy["output"]["policy_decision"]["outcome"], json!("allow"));
+    let question = json!({"intent": asked, "candidate_id": entry["candidate_id"]});
+    let explanation = house.post("/oap/explain", &question).await.ok(&house.node);
+    valid(ENVELOPE, &explanation);
+    assert_eq!(explanation["output"]["policy_decision"]["outcome"], json!("allow"));
+}
+
 fn deletion(name: &str) -> Value {
     let body = json!({
         "request_id": format!("urn:rialto:deletion:{name}"),
