@@ -159,7 +159,7 @@ mod tests {
 requirement = [
     { id = "A", text = "a", section = "RFC 0020 §3.1", level = "Q1", scope = "language" },
     { id = "B", text = "b", section = "RFC 0020 A.7", level = "Q1", scope = "language", test = "tests/t.rs::cost" },
-    { id = "C", text = "c", section = "RFC 0020 §3.7", level = "Q2", scope = "node" },
+    { id = "C", text = "c", section = "RFC 0020 §3.7", level = "Q3", scope = "node" },
     { id = "D", text = "d", section = "RFC 0020 §7", level = "Q1", scope = "node" },
 ]
 "#;
@@ -190,7 +190,7 @@ requirement = [
             {"id":"one","requirement":"Z","expect":{}},{"id":"one","requirement":"C","expect":{}}]}"#;
         let coverage = measured(cases, "fn other() {}");
         let missing: Vec<&str> = coverage.missing.iter().map(|missing| missing.id.as_str()).collect();
-        assert_eq!(missing, ["A", "B", "D"], "a node owes Q1 today, and Q2 later");
+        assert_eq!(missing, ["A", "B", "D"], "a node owes Q1 and Q2 today, and Q3 later");
         assert_eq!(coverage.flaws.len(), 3, "{:?}", coverage.flaws);
     }
 }

@@ -52,6 +52,11 @@ impl Identity {
         Self { did, current: Held { key, kid }, next: None, retired: Vec::new(), clock }
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_seed(seed: [u8; 32]) -> Self {
+        Self::of_key(Keys { current: SigningKey::from_seed(seed), next: None, retired: Vec::new() }, Clock::System)
+    }
+
     /// A node that is called by the address where it publishes its keys.
     pub(crate) fn named(keys: Keys, did: Did, clock: Clock) -> Self {
         let held = |key: SigningKey, number: usize| Held { key, kid: key_name(&did, number) };

@@ -412,10 +412,9 @@ fn path(folder: &Path, number: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trust::SigningKey;
 
     fn identity() -> Identity {
-        Identity::of_key(SigningKey::from_seed([9; 32]))
+        Identity::of_seed([9; 32])
     }
 
     fn delivery(key: u8, nodes: &[(&str, &str, Value)]) -> Delivery<'static> {

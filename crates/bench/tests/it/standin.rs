@@ -156,6 +156,7 @@ fn a_whole_run_measures_everything_and_finds_the_same_on_both_sides() {
         serve_arguments: Vec::new(),
         with_postgres: bench::peer::installed().is_some(),
         folder: folder.path().to_owned(),
+        data: None,
     };
     let report = run(&plan).unwrap();
     let node = report.node.as_ref().unwrap();
