@@ -4,7 +4,7 @@
 //! |---|---|
 //! | frame | magic, format |
 //! | columns | units of values, then the tables that refer to them |
-//! | facts, sources | one for each unit |
+//! | facts, rows | one for each unit; a row says where the unit came from and where its fact ends |
 //! | directory | units, and where everything stands |
 //! | frame | position of the directory, checksum |
 //!
@@ -30,6 +30,9 @@ use std::path::{Path, PathBuf};
 /// A text with more units than this is asked by itself; others are covered by trigrams.
 const RARE_MAX: u64 = 4;
 
+/// Bytes of a row: both are asked for together, so they stand together.
+const ROW: usize = 12;
+
 /// A sealed run of units.
 #[derive(Debug)]
 pub(crate) struct Segment {
@@ -42,8 +45,7 @@ pub(crate) struct Segment {
     bytes: Vec<u8>,
     loose: RoaringBitmap,
     facts_at: usize,
-    ends_at: usize,
-    sources_at: usize,
+    rows_at: usize,
     pub(crate) columns: Vec<ColumnHead>,
     pub(crate) trigrams: TrigramsFile,
 }
@@ -100,17 +102,16 @@ impl Builder {
         let out = &mut self.out;
         let loose = write_set(loose, out)?;
         let facts_at = position(out)?;
-        let mut ends = Vec::new();
-        for fact in facts {
+        let mut rows = Vec::with_capacity(self.units.len() * ROW);
+        for (fact, source) in facts.zip(sources) {
             out.extend_from_slice(fact);
-            ends.put_u32(position(out)?);
+            rows.put_u64(source);
+            rows.put_u32(position(out)?);
         }
-        let ends_at = position(out)?;
-        out.append(&mut ends);
-        let sources_at = position(out)?;
-        sources.for_each(|source| out.put_u64(source));
+        let rows_at = position(out)?;
+        out.append(&mut rows);
         let directory_at = position(out)?;
-        let heads = [self.units.start, self.units.end, filed, loose, facts_at, ends_at, sources_at];
+        let heads = [self.units.start, self.units.end, filed, loose, facts_at, rows_at];
         heads.iter().for_each(|number| out.put_u32(*number));
         out.put_u32(self.columns.len() as u32);
         self.columns.iter().for_each(|column| column.write(out));
@@ -276,14 +277,14 @@ impl Segment {
         let units = reader.u32()?..reader.u32()?;
         let filed = reader.u32()?;
         let loose = Stored::at(&bytes, reader.u32()?)?.to_set()?;
-        let (facts_at, ends_at, sources_at) = (reader.u32()? as usize, reader.u32()? as usize, reader.u32()? as usize);
+        let (facts_at, rows_at) = (reader.u32()? as usize, reader.u32()? as usize);
         let count = reader.u32()?;
         let mut columns = Vec::new();
         for _ in 0..count {
             columns.push(ColumnHead::read(&mut reader)?);
         }
         (units.start < units.end).then_some(())?;
-        Some(Self { id, units, filed, checksum, name, loose, facts_at, ends_at, sources_at, columns, trigrams, bytes })
+        Some(Self { id, units, filed, checksum, name, loose, facts_at, rows_at, columns, trigrams, bytes })
     }
 
     /// The bytes of its main file.
@@ -303,27 +304,38 @@ impl Segment {
         self.units.contains(&unit).then(|| (unit - self.units.start) as usize)
     }
 
+    fn rows(&self) -> &[[u8; ROW]] {
+        self.bytes.get(self.rows_at..self.rows_at + self.units.len() * ROW).unwrap_or_default().as_chunks().0
+    }
+
     pub(crate) fn fact(&self, unit: Unit) -> Option<&[u8]> {
-        let offset = self.offset(unit)?;
+        let (rows, offset) = (self.rows(), self.offset(unit)?);
         let start = match offset.checked_sub(1) {
-            Some(before) => u32_at(&self.bytes, self.ends_at + before * 4)? as usize,
+            Some(before) => fact_end(rows.get(before)?),
             None => self.facts_at,
         };
-        self.bytes.get(start..u32_at(&self.bytes, self.ends_at + offset * 4)? as usize)
+        self.bytes.get(start..fact_end(rows.get(offset)?))
     }
 
     pub(crate) fn source(&self, unit: Unit) -> Option<u64> {
-        u64_at(&self.bytes, self.sources_at + self.offset(unit)? * 8)
+        self.rows().get(self.offset(unit)?).map(source_of)
     }
 
     /// The units of a source; they are neighbours, because sources rise.
     pub(crate) fn units_of(&self, source: u64) -> Range<Unit> {
-        let sources = self.bytes.get(self.sources_at..self.sources_at + self.units.len() * 8).unwrap_or_default();
-        let (sources, _) = sources.as_chunks::<8>();
-        let start = sources.partition_point(|known| u64::from_le_bytes(*known) < source) as Unit;
-        let end = sources.partition_point(|known| u64::from_le_bytes(*known) <= source) as Unit;
+        let rows = self.rows();
+        let start = rows.partition_point(|row| source_of(row) < source) as Unit;
+        let end = rows.partition_point(|row| source_of(row) <= source) as Unit;
         self.units.start + start..self.units.start + end
     }
+}
+
+fn source_of(row: &[u8; ROW]) -> u64 {
+    u64_at(row, 0).unwrap_or_default()
+}
+
+fn fact_end(row: &[u8; ROW]) -> usize {
+    u32_at(row, 8).unwrap_or_default() as usize
 }
 
 impl Part for Segment {

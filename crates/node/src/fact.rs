@@ -9,14 +9,14 @@ use json::Node;
 
 /// What is known of a candidate without its record.
 ///
-/// What every candidate is ranked by comes first; the names, which few are asked for, are read on demand.
+/// What every candidate is ranked by comes first and is short; the names, which few are asked for, are read on demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fact<'a> {
     /// Which action of a manifest it is, from 1; 0 is the record itself.
     pub(crate) part: u16,
     latency_p99_ms: Option<f64>,
-    prices: &'a [u8],
-    names: &'a [u8],
+    /// The prices, and after them the names.
+    rest: &'a [u8],
 }
 
 /// Which categories a price is for.
@@ -32,9 +32,6 @@ const MASKS: [(Category, u8); 5] = [
 const FREE: u8 = 128;
 /// Marks the end of the prices.
 const NO_PRICE: u8 = 0;
-
-/// Bytes of an amount.
-const AMOUNT_BYTES: usize = 16;
 
 const HAS_LATENCY: u8 = 1;
 
@@ -79,7 +76,7 @@ fn put_prices(bytes: &mut Vec<u8>, collection: Collection, record: Node<'_>) {
         for money in &costs.listed {
             bytes.push(mask);
             put_text(bytes, &money.currency);
-            bytes.extend(money.amount.units().to_le_bytes());
+            put_amount(bytes, money.amount);
         }
     }
 }
@@ -114,6 +111,44 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
+/// Writes an amount as digits and zeros: most prices have few digits.
+fn put_amount(bytes: &mut Vec<u8>, amount: Amount) {
+    let (mut digits, mut zeros) = (amount.units(), 0);
+    while digits != 0 && digits % 10 == 0 {
+        digits /= 10;
+        zeros += 1;
+    }
+    bytes.push(zeros);
+    while digits > 0x7f {
+        bytes.push(digits as u8 | 0x80);
+        digits >>= 7;
+    }
+    bytes.push(digits as u8);
+}
+
+fn take_amount(bytes: &mut &[u8]) -> Option<Amount> {
+    let [zeros] = take(bytes)?;
+    let (mut digits, mut shift) = (0_u128, 0);
+    loop {
+        let [byte] = take(bytes)?;
+        digits |= u128::from(byte & 0x7f).checked_shl(shift)?;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            return Some(Amount::from_units(digits.checked_mul(10_u128.checked_pow(u32::from(zeros))?)?));
+        }
+    }
+}
+
+/// The next price: whom it is for, its currency, and how much; `None` after the last.
+fn take_price<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8], Amount)> {
+    let [mask] = take(bytes)?;
+    match mask {
+        NO_PRICE => None,
+        mask if mask & FREE != 0 => Some((mask, &[], Amount::ZERO)),
+        mask => Some((mask, take_bytes(bytes)?, take_amount(bytes)?)),
+    }
+}
+
 impl<'a> Fact<'a> {
     /// Reads what [`encode`] wrote.
     pub(crate) fn read(mut bytes: &'a [u8]) -> Option<Self> {
@@ -121,42 +156,39 @@ impl<'a> Fact<'a> {
         let part = u16::from_le_bytes(take(bytes)?);
         let [flags] = take(bytes)?;
         let latency_p99_ms = if flags & HAS_LATENCY == 0 { None } else { Some(f64::from_le_bytes(take(bytes)?)) };
-        let prices = *bytes;
-        while let Some(mask) = take::<1>(bytes)?.first().copied().filter(|mask| *mask != NO_PRICE) {
-            if mask & FREE == 0 {
-                let length = u16::from_le_bytes(take(bytes)?);
-                *bytes = bytes.get(usize::from(length) + AMOUNT_BYTES..)?;
-            }
-        }
-        Some(Self { part, latency_p99_ms, prices, names: bytes })
+        Some(Self { part, latency_p99_ms, rest: bytes })
+    }
+
+    fn names(&self) -> &'a [u8] {
+        let mut rest = self.rest;
+        while take_price(&mut rest).is_some() {}
+        rest
     }
 
     /// What the candidate is called.
     pub(crate) fn id(&self) -> &'a str {
-        take_text(&mut { self.names }).unwrap_or_default()
+        take_text(&mut self.names()).unwrap_or_default()
     }
 
     /// Whose evidence counts.
     pub(crate) fn subject(&self) -> &'a str {
-        let mut names = self.names;
+        let mut names = self.names();
         let id = take_text(&mut names).unwrap_or_default();
         take_text(&mut names).filter(|subject| !subject.is_empty()).unwrap_or(id)
     }
 
     /// The cost in a currency, as [`Category::cost`] finds it in the record.
     pub(crate) fn cost(&self, category: Category, currency: &str) -> Option<Amount> {
-        let (mut prices, wanted) = (self.prices, mask_of(category));
+        let (mut prices, wanted) = (self.rest, mask_of(category));
         let mut lowest: Option<Amount> = None;
-        while let Some([mask]) = take(&mut prices).filter(|[mask]| *mask != NO_PRICE) {
-            if mask & FREE != 0 {
-                if mask & wanted != 0 {
-                    return Some(Amount::ZERO);
-                }
+        while let Some((mask, name, amount)) = take_price(&mut prices) {
+            if mask & wanted == 0 {
                 continue;
             }
-            let name = take_bytes(&mut prices)?;
-            let amount = Amount::from_units(u128::from_le_bytes(take(&mut prices)?));
-            if mask & wanted != 0 && name == currency.as_bytes() {
+            if mask & FREE != 0 {
+                return Some(Amount::ZERO);
+            }
+            if name == currency.as_bytes() {
                 lowest = Some(lowest.map_or(amount, |lowest| lowest.min(amount)));
             }
         }
@@ -214,6 +246,6 @@ mod tests {
         let signals = fact.signals(None);
         // A cooling-off time in praise of oneself is no evidence.
         assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), None));
-        assert!((0..bytes.len()).all(|cut| Fact::read(&bytes[..cut.min(11)]).is_none()));
+        assert!((0..bytes.len()).all(|cut| Fact::read(&bytes[..cut.min(10)]).is_none()));
     }
 }
