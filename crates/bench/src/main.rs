@@ -136,8 +136,17 @@ fn with_goals(report: &Report) -> Result<serde_json::Value> {
     Ok(value)
 }
 
-/// The command as it was typed.
+/// The command as it was typed, without the places of one machine.
 fn command() -> String {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    ["cargo xtask bench node".to_owned()].into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
+    let mut command = "cargo xtask bench node".to_owned();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if ["--folder", "--data", "--rialto"].contains(&argument.as_str()) {
+            arguments.next();
+        } else {
+            command.push(' ');
+            command.push_str(&argument);
+        }
+    }
+    command
 }
