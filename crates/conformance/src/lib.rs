@@ -5,6 +5,7 @@
 
 mod twin;
 pub mod chance;
+pub mod attack;
 pub mod crash;
 pub mod generate;
 pub mod differential;

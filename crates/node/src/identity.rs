@@ -104,8 +104,12 @@ pub(crate) fn key_of(folder: &Path) -> Result<SigningKey, Error> {
                 members.insert("d".to_owned(), json!(encoding::encode(seed.as_ref())));
             }
             let text = Zeroizing::new(format!("{jwk:#}\n"));
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+            // Under another name first: half a key would keep the node from ever starting again.
+            let half = path.with_extension("half");
+            let _ = fs::remove_file(&half);
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half).map_err(failed)?;
             file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+            fs::rename(&half, &path).and_then(|()| fs::File::open(folder)?.sync_all()).map_err(failed)?;
             Ok(key)
         }
         Err(error) => Err(failed(error)),
