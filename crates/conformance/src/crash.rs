@@ -18,7 +18,7 @@ mod flips;
 pub use calls::calls;
 pub use errors::errors;
 pub use flips::flips;
-pub use full::{full, read_only};
+pub use full::{full, mount_is_missing, read_only};
 pub use program::{Program, Running, clock, start};
 pub use script::Faults;
 pub use strace::is_missing as strace_is_missing;

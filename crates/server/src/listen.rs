@@ -168,6 +168,10 @@ pub async fn serve(listening: Listening, router: Router, stop: impl Future<Outpu
         tokio::spawn(async move {
             let _place = place;
             let _ = stream.set_nodelay(true);
+            // The HTTP library begins to count with the first byte; whoever says nothing is not waited for.
+            if tokio::time::timeout(patience.head, stream.peek(&mut [0])).await.is_err() {
+                return;
+            }
             match tls {
                 None => converse(stream, router, watcher, patience).await,
                 Some(tls) => {

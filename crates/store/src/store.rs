@@ -152,6 +152,16 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// The place of the change in the log; nought when there was none.
+    fn sequence(&self) -> Sequence {
+        match *self {
+            Self::Changed { sequence, .. } => sequence,
+            Self::Unchanged { .. } => 0,
+        }
+    }
+}
+
 /// Why a batch was not written. Nothing of it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
@@ -386,8 +396,12 @@ impl Store {
     pub fn marked(&self, issuer: &str, name: &str, digest: Hash) -> Result<Marked, ReadError> {
         self.read(|reader| reader.mark(issuer, name)).map(|found| match found {
             None => Marked::New,
-            Some(mark) if mark.digest == digest => Marked::Same(mark.committed),
-            Some(_) => Marked::Other,
+            Some(mark) if mark.digest != digest => Marked::Other,
+            // What is in the database and not yet in the head is not acknowledged: the writer decides about it.
+            Some(mark) if mark.committed.outcomes.iter().any(|outcome| outcome.sequence() > self.sequence()) => {
+                Marked::New
+            }
+            Some(mark) => Marked::Same(mark.committed),
         })
     }
 

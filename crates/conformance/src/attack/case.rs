@@ -128,6 +128,9 @@ pub struct Expect {
     pub status_in: Vec<u16>,
     /// The code of the refusal.
     pub code: Option<String>,
+    /// One of these, where two refusals are as good.
+    #[serde(default)]
+    pub code_in: Vec<String>,
     /// The place.
     pub pointer: Option<String>,
     /// The name of the limit.

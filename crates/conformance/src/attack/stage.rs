@@ -271,6 +271,11 @@ impl<'a> Stage<'a> {
         ] {
             ensure!(wanted.is_none() || wanted == detail(pointer), "`{pointer}` is {:?}: {shown}", detail(pointer));
         }
+        let code = detail("/error/details/code");
+        ensure!(
+            expect.code_in.is_empty() || expect.code_in.iter().any(|wanted| Some(wanted.as_str()) == code),
+            "the code is {code:?}: {shown}"
+        );
         let candidates = said.get("candidates").and_then(Value::as_array);
         if let Some(count) = expect.candidates {
             ensure!(candidates.map(Vec::len) == Some(count), "{:?} candidates: {shown}", candidates.map(Vec::len));
@@ -425,7 +430,7 @@ fn request(method: &str, path: &str, headers: &[(String, String)], body: &[u8]) 
     for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
         head += &format!("{name}: {value}\r\n");
     }
-    if !said("Content-Type") && !body.is_empty() {
+    if !said("Content-Type") && method != "GET" {
         head += "Content-Type: application/oap+json\r\n";
     }
     if !said("Content-Length") && !said("Transfer-Encoding") && (!body.is_empty() || method != "GET") {

@@ -27,7 +27,7 @@ struct Arguments {
     /// The report as JSON.
     #[arg(long)]
     json: bool,
-    /// Where strace is missing, say so and succeed.
+    /// Where a mode needs what is not here (strace, a mount), say so and succeed.
     #[arg(long)]
     skip_missing: bool,
 }
@@ -49,10 +49,12 @@ enum Mode {
 }
 
 impl Mode {
-    fn needs_strace(self) -> bool {
+    /// Why it cannot be run here, if it cannot.
+    fn lacks(self) -> Option<String> {
         match self {
-            Self::Calls | Self::Errors | Self::ReadOnly => true,
-            Self::Kill9 | Self::Full | Self::Flips => false,
+            Self::Calls | Self::Errors | Self::ReadOnly => crash::strace_is_missing(),
+            Self::Full => crash::mount_is_missing(),
+            Self::Kill9 | Self::Flips => None,
         }
     }
 }
@@ -63,7 +65,7 @@ fn main() -> Result<ExitCode> {
         Ok(std::env::current_exe()?.parent().context("this program is nowhere")?.join("rialto"))
     };
     let binary = arguments.binary.clone().map_or_else(beside, Ok)?;
-    if let Some(reason) = crash::strace_is_missing().filter(|_| arguments.mode.needs_strace()) {
+    if let Some(reason) = arguments.mode.lacks() {
         eprintln!("skipped: {reason}");
         return Ok(if arguments.skip_missing { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }

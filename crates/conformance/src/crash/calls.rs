@@ -31,12 +31,20 @@ enum Scene {
 
 impl Scene {
     const ALL: [(&'static str, Self); 5] = [
-        ("calls of the first start", Self::FirstStart),
-        ("calls while writing", Self::Writes),
-        ("calls while answering", Self::Questions),
-        ("calls at the end", Self::End),
-        ("calls of a start after a kill", Self::Restart),
+        ("in the first start", Self::FirstStart),
+        ("while writing", Self::Writes),
+        ("while answering", Self::Questions),
+        ("at the end", Self::End),
+        ("in a start after a kill", Self::Restart),
     ];
+
+    /// Whether a call of this kind has to do with the disk: while it works, a node uses `write` to wake its threads.
+    fn makes(self, kind: &str) -> bool {
+        match self {
+            Self::Writes | Self::Questions => kind != "write",
+            Self::FirstStart | Self::End | Self::Restart => true,
+        }
+    }
 }
 
 /// Kills a node at every `stride`-th storage call of each scene; `progress` hears of every kill.
@@ -46,16 +54,18 @@ pub fn calls(program: &Program, stride: usize, seed: u64, progress: &mut dyn FnM
     let folder = tempfile::tempdir()?;
     let image = program.at(folder.path());
     let sender = base(&image, seed, BASE)?;
-    for (name, scene) in Scene::ALL {
+    let kinds = Scene::ALL.into_iter().flat_map(|(name, scene)| STORAGE.map(|kind| (name, scene, kind)));
+    for (name, scene, kind) in kinds.filter(|(_, scene, kind)| scene.makes(kind)) {
         let mut call = 1;
         loop {
             let here = tempfile::tempdir()?;
-            let stage = Stage { program: program.at(here.path()), image: image.data(), call, folder: here.path() };
-            let place = format!("{name}, call {call}");
+            let stage =
+                Stage { program: program.at(here.path()), image: image.data(), kind, call, folder: here.path() };
+            let place = format!("{name}, `{kind}` {call}");
             if !stage.play(scene, sender.clone(), &place, &mut faults)? {
                 break;
             }
-            faults.note(name);
+            faults.note(&format!("kills {name}, at `{kind}`"));
             faults.seconds = begun.elapsed().as_secs_f64();
             progress(&faults);
             if !faults.is_clean() {
@@ -72,6 +82,7 @@ pub fn calls(program: &Program, stride: usize, seed: u64, progress: &mut dyn FnM
 struct Stage<'a> {
     program: Program,
     image: &'a Path,
+    kind: &'static str,
     call: usize,
     folder: &'a Path,
 }
@@ -127,7 +138,7 @@ impl Stage<'_> {
     }
 
     fn killed(&self, node: &mut Running, act: impl FnOnce(&mut Running) -> Result<Ending>) -> Result<bool> {
-        let strace = Strace::attach(node.pid(), STORAGE, &self.fault(), &self.folder.join("strace.log"))?;
+        let strace = Strace::attach(node.pid(), self.kind, &self.fault(), &self.folder.join("strace.log"))?;
         let ending = act(node)?;
         strace.detach()?;
         match ending {
@@ -141,7 +152,7 @@ impl Stage<'_> {
     fn start_and_kill(&self) -> Result<bool> {
         let starting = self.program.pause()?;
         let (pid, log) = (starting.pid(), self.folder.join("strace.log"));
-        let strace = Strace::attach(pid, STORAGE, &self.fault(), &log)?;
+        let strace = Strace::attach(pid, self.kind, &self.fault(), &log)?;
         kill_process(pid, Signal::CONT)?;
         let ready = starting.ready_or_ended()?;
         strace.detach()?;

@@ -12,7 +12,8 @@ const WRITES: usize = 20;
 const BASE: usize = 8;
 
 /// The calls that fail, with the names they have in the report.
-const CALLS: [(&str, &str); 2] = [("failed syncs", "fsync,fdatasync"), ("failed writes", "pwrite64")];
+const CALLS: [(&str, &str); 3] =
+    [("failed `fsync`", "fsync"), ("failed `fdatasync`", "fdatasync"), ("failed `pwrite64`", "pwrite64")];
 
 /// What the node says when its disk failed.
 const FAILED: &str = "storage_unavailable";

@@ -56,6 +56,12 @@ pub fn read_only(program: &Program, rounds: usize, seed: u64, progress: &mut dyn
     suffer(&program, rounds, seed, "storage_read_only", &hold, progress)
 }
 
+/// Why no small file system can be had here, if none can.
+pub fn mount_is_missing() -> Option<String> {
+    let folder = tempfile::tempdir().ok()?;
+    Small::mount(folder.path()).err().map(|error| format!("{error:#}"))
+}
+
 type Hurt<'a> = dyn Fn(&Running) -> Result<Box<dyn FnOnce() -> Result<()>>> + 'a;
 
 /// Hurts the disk and heals it, again and again, under one node.

@@ -1,7 +1,7 @@
 //! Faults at the n-th call of the system, made by strace from outside: the node knows nothing of them.
 //!
-//! strace counts for each thread by itself. All writes of the truth are made by one thread, so its n-th call is what
-//! `when` means as long as the other threads write less.
+//! strace counts for each thread and each kind of call by itself. All writes of the truth are made by one thread, so
+//! its n-th call of a kind is what `when` means, as long as the other threads make fewer.
 
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Calls that change what is on disk; files are made and opened without harm until one of these comes.
-pub(crate) const STORAGE: &str =
-    "pwrite64,write,fsync,fdatasync,ftruncate,rename,renameat,renameat2,unlink,unlinkat,mkdir";
+pub(crate) const STORAGE: [&str; 10] =
+    ["pwrite64", "write", "fsync", "fdatasync", "ftruncate", "fallocate", "rename", "renameat", "unlink", "mkdir"];
 
 /// How long strace may take to hold every thread.
 const ATTACH_MAX: Duration = Duration::from_secs(10);
