@@ -59,12 +59,7 @@ impl Attacked {
 }
 
 /// Runs the cases whose row or name contains `only`, all of them when it is empty; `progress` hears each verdict.
-pub fn attack(
-    binary: &Path,
-    corpus: &Corpus,
-    only: &str,
-    progress: &mut dyn FnMut(&Verdict),
-) -> Result<Attacked> {
+pub fn attack(binary: &Path, corpus: &Corpus, only: &str, progress: &mut dyn FnMut(&Verdict)) -> Result<Attacked> {
     let begun = start();
     let mut attacked = Attacked::default();
     // Cases that want a node of their own kind share it with the others of that kind.

@@ -1,6 +1,7 @@
 //! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
 
 use crate::invoke::ACTION;
+use crate::lanes;
 use crate::node::Node;
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
 use json::{Value, json};
@@ -134,6 +135,7 @@ pub(crate) fn limits() -> Value {
             "skew_seconds": intent.skew_seconds,
         },
         "evaluation": {"visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps},
+        "costly": {"waiting": lanes::WAITING_MAX},
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
     })
 }

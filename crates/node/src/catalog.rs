@@ -179,7 +179,9 @@ impl Catalog {
     /// Questions go on meanwhile; whoever comes second leaves it to the first.
     pub(crate) fn seal(&self, at_least: usize) -> Result<(), Error> {
         let Ok(_sealing) = self.sealing.try_lock() else { return Ok(()) };
-        let frozen = self.index_mut()?.freeze(at_least);
+        // Whoever waits to change the index makes all later questions wait; so nobody does without need.
+        let ready = self.index()?.is_ready(at_least);
+        let frozen = if ready { self.index_mut()?.freeze(at_least) } else { None };
         if let Some(sealing) = frozen {
             let made = sealing.run()?;
             self.index_mut()?.adopt(made)?;

@@ -6,6 +6,7 @@
 use crate::clock::instant;
 use crate::collection::Collection;
 use crate::fact::Fact;
+use crate::lanes::Lane;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Accepted, Judged, candidate, evaluator};
@@ -44,8 +45,8 @@ impl Node {
         };
         let received = self.receive_for_explanation(intent, document)?;
         let keys = self.issuer_keys(&received).await?;
-        let node = Arc::clone(self);
-        self.work(move || {
+        let (node, lane) = (Arc::clone(self), Lane::of(&received.intent.constraints));
+        self.work_in(lane, move || {
             let accepted = received.verify(&keys)?;
             let output = match wanted {
                 Some(id) => node.explain_candidate(&accepted, &id)?,

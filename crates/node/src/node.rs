@@ -4,6 +4,7 @@ use crate::catalog::{Catalog, SEAL_AT};
 use crate::clock::{Clock, instant};
 use crate::folder::STORE;
 use crate::identity::{self, Identity};
+use crate::lanes::{Costly, Lane};
 use crate::outbound::{Dids, Door, DoorPolicy};
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies::Replies;
@@ -83,6 +84,7 @@ pub struct Node {
     quota: Option<DefaultKeyedRateLimiter<String>>,
     /// Jobs that run at once; more would only wait for the processors.
     workers: Semaphore,
+    costly: Costly,
     keeper: Option<Keeper>,
 }
 
@@ -136,6 +138,7 @@ impl Node {
             deleting: Mutex::default(),
             quota: config.requests_per_second.map(|rate| RateLimiter::keyed(Quota::per_second(rate))),
             workers: Semaphore::new(turns(processors)),
+            costly: Costly::start()?,
             keeper: Some(Keeper::start(&catalog)?),
             catalog,
         })
@@ -184,6 +187,18 @@ impl Node {
     pub(crate) async fn work<T>(&self, job: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let _turn = self.workers.acquire().await.map_err(Error::fault)?;
         job()
+    }
+
+    /// Runs the answer to a question in its lane.
+    pub(crate) async fn work_in<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        job: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        match lane {
+            Lane::Cheap => self.work(job).await,
+            Lane::Costly => self.costly.run(job).await,
+        }
     }
 
     pub(crate) fn check_quota(&self, issuer: &str) -> Result<(), Error> {

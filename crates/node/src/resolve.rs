@@ -18,6 +18,7 @@ pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
 use crate::chance;
 use crate::collection::Collection;
 use crate::evidence::Moment;
+use crate::lanes::Lane;
 use crate::node::Node;
 use crate::refusal::Error;
 use crate::replies::{self, Known};
@@ -60,8 +61,8 @@ impl Node {
     ) -> Result<Vec<u8>, Error> {
         let keys = self.issuer_keys(&received).await?;
         let cursor = cursor.map(str::to_owned);
-        let node = Arc::clone(self);
-        self.work(move || {
+        let (node, lane) = (Arc::clone(self), Lane::of(&received.intent.constraints));
+        self.work_in(lane, move || {
             let accepted = received.verify(&keys)?;
             node.answer_once(&accepted, cursor.as_deref())
         })

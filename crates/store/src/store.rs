@@ -345,8 +345,7 @@ impl Store {
 
     /// Writes a batch and waits until it is on disk.
     pub fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
-        let gone =
-            || CommitError::CannotWrite { cause: Cause::Failed, reason: "the writer has ended".to_owned() };
+        let gone = || CommitError::CannotWrite { cause: Cause::Failed, reason: "the writer has ended".to_owned() };
         let (reply, answer) = std::sync::mpsc::channel();
         self.jobs.as_ref().ok_or_else(gone)?.send(Job { batch, reply }).map_err(|_| gone())?;
         answer.recv().map_err(|_| gone())?

@@ -57,7 +57,8 @@ pub(crate) fn value(spelled: &Value, names: &Names) -> Result<Value> {
             Ok(Value::Array(elements.iter().map(|element| value(element, names)).collect::<Result<_>>()?))
         }
         Value::Object(members) => {
-            let times = || members.get("times").and_then(Value::as_u64).map(|times| times as usize).context("how often?");
+            let times =
+                || members.get("times").and_then(Value::as_u64).map(|times| times as usize).context("how often?");
             if let Some(text) = members.get("$text") {
                 return Ok(Value::String(String::from_utf8(bytes(text, names)?)?));
             }

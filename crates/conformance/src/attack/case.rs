@@ -236,7 +236,8 @@ pub struct Corpus(Vec<Entry>);
 impl Corpus {
     /// Reads the files of a folder; every row must have a case, a test elsewhere, or a reason.
     pub fn read(folder: &Path) -> Result<Self> {
-        let mut paths: Vec<_> = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+        let mut paths: Vec<_> =
+            std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
         paths.sort();
         let read = |path: &std::path::PathBuf| -> Result<Entry> {

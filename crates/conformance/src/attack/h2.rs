@@ -41,7 +41,10 @@ pub(crate) fn flood(authority: &str, frames: &Frames) -> Result<()> {
         stream.write_all(&frame(HEADERS, flags, 1, &head(authority)))?;
     }
     while sent < frames.count {
-        let burst: Vec<u8> = (sent..frames.count.min(sent + BURST)).map(|number| one(&frames.kind, number, authority)).collect::<Result<Vec<_>>>()?.concat();
+        let burst: Vec<u8> = (sent..frames.count.min(sent + BURST))
+            .map(|number| one(&frames.kind, number, authority))
+            .collect::<Result<Vec<_>>>()?
+            .concat();
         if stream.write_all(&burst).is_err() {
             break;
         }

@@ -42,8 +42,7 @@ impl<'a> Stage<'a> {
         let document = Document::parse(&exchange(&authority, request.as_bytes())?.body, &Limits::OURS)?;
         let did = Did::parse(document.root().get("id").and_then(json::Node::as_str).context("the node has no name")?)?;
         let keys = DidDocument::read(document.root(), &did).map_err(|error| anyhow::anyhow!("{error}"))?;
-        let stage =
-            Self { program, host, node, keys, senders: Senders::new("attack"), count: 0, messages: 0 };
+        let stage = Self { program, host, node, keys, senders: Senders::new("attack"), count: 0, messages: 0 };
         // Memory that any work takes for the first time is not counted for the first case.
         let names = stage.names("warm", "warm");
         stage.exchange("POST", "/oap/intent", &[], &stage.senders.intent(&Value::Null, &names)?)?;
@@ -155,8 +154,7 @@ impl<'a> Stage<'a> {
                 names.insert("fresh", format!("{}-{turn}", names.get("fresh").cloned().unwrap_or_default()));
                 names.insert("n", turn.to_string());
             }
-            let filled: Vec<_> =
-                headers.iter().map(|(name, value)| (name.clone(), fill(value, &names))).collect();
+            let filled: Vec<_> = headers.iter().map(|(name, value)| (name.clone(), fill(value, &names))).collect();
             let body = self.body(send, &names, before)?;
             let request = request(&send.method, &path, &filled, &body);
             self.messages += send.at_once;
@@ -232,14 +230,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn judge(
-        &self,
-        expect: &Expect,
-        code: Option<&str>,
-        reply: &Reply,
-        names: &Names,
-        before: &Before,
-    ) -> Result<()> {
+    fn judge(&self, expect: &Expect, code: Option<&str>, reply: &Reply, names: &Names, before: &Before) -> Result<()> {
         let text = String::from_utf8_lossy(&reply.body);
         let shown: String = text.chars().take(600).collect();
         if let Some(status) = expect.status {

@@ -141,10 +141,7 @@ fn print(toll: &Toll) {
     print_broken(&toll.broken);
     println!("{:<44} {:>10}", "changes in the log", toll.changes);
     let Toll { restart_p50_ms, restart_p99_ms, restart_max_ms, .. } = toll;
-    println!(
-        "{:<44} {restart_p50_ms:>10.0}, {restart_p99_ms:.0}, {restart_max_ms:.0} ms",
-        "restart p50, p99, longest"
-    );
+    println!("{:<44} {restart_p50_ms:>10.0}, {restart_p99_ms:.0}, {restart_max_ms:.0} ms", "restart p50, p99, longest");
     println!("{:<44} {:>10.0}", "seconds", toll.seconds);
     toll.told.iter().for_each(|told| println!("  {told}"));
 }

@@ -93,11 +93,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            ledger: Ledger::with_slots(seed, 0, SLOTS),
-            kept: Kept::default(),
-            chance: Chance::seeded(seed),
-        }
+        Self { ledger: Ledger::with_slots(seed, 0, SLOTS), kept: Kept::default(), chance: Chance::seeded(seed) }
     }
 
     /// Sends messages, with a question now and then.

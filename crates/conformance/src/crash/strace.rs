@@ -60,8 +60,7 @@ impl Strace {
 
     /// Lets go of the process; whether a call was made to fail.
     pub(crate) fn detach(mut self) -> Result<bool> {
-        let lives = fs::read_dir(format!("/proc/{}/task", self.pid.as_raw_nonzero())).is_ok()
-            && !is_dying(self.pid);
+        let lives = fs::read_dir(format!("/proc/{}/task", self.pid.as_raw_nonzero())).is_ok() && !is_dying(self.pid);
         if lives {
             // It may end with its process at this moment.
             let _ = kill_process(Pid::from_child(&self.child), Signal::INT);

@@ -21,7 +21,7 @@ pub(crate) const KINDS: [&str; 8] =
 /// The lowest priority: what the machine has left, since the callers are on it, too.
 const NICE: i32 = 19;
 /// How long a reply is waited for.
-const PATIENCE: Duration = Duration::from_secs(35);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Sockets that one caller of slow heads holds.
 const SLOW_SOCKETS: usize = 8;
 
@@ -133,7 +133,7 @@ impl Caller {
                 forged.to_string().into_bytes()
             }
             "patterns" => self.signed((0..8).map(|number| {
-                let pattern = format!("^(?=((?:\\w|\\s)+)+)(\\w+\\s?)+\\2{number}$");
+                let pattern = format!("^(\\w+\\s?)+\\1x{{{number},9}}$");
                 json!({"path": "/**/name", "operator": "matches", "value": pattern})
             })),
             "descents" => self.signed((0..200).map(|number| {

@@ -76,7 +76,8 @@ fn main() -> Result<ExitCode> {
     let mut crowd = Crowd::new();
     ask(&node, &arguments, &mut asker, &mut crowd, 2)?;
     let alone = ask(&node, &arguments, &mut asker, &mut crowd, arguments.seconds)?;
-    let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| arguments.kind.as_deref().is_none_or(|only| only == *kind)).collect();
+    let kinds: Vec<&str> =
+        KINDS.into_iter().filter(|kind| arguments.kind.as_deref().is_none_or(|only| only == *kind)).collect();
     ensure!(!kinds.is_empty(), "no hostile caller is of that kind; there are {}", KINDS.join(", "));
     let fury = Fury::unleash(&node.authority, arguments.hostile, &kinds);
     // A moment for all of them to be at it.
@@ -93,6 +94,9 @@ fn main() -> Result<ExitCode> {
     let held = beside.latency().p99_ms <= WORSE_MAX * alone.latency().p99_ms && beside.refused == 0;
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
+
+/// A caller whose questions come so late asks no more of them.
+const LATE_MAX: Duration = Duration::from_secs(10);
 
 /// What honest callers were answered.
 #[derive(Default)]
@@ -114,17 +118,17 @@ fn ask(node: &Node, arguments: &Arguments, asker: &mut Asker<'_>, crowd: &mut Cr
     let mut shares = Vec::new();
     for _ in 0..arguments.honest {
         let questions: Vec<_> = kinds.iter().cycle().take(each as usize).map(|kind| asker.ask(*kind)).collect();
-        let requests: Vec<Vec<u8>> = crowd
-            .sign_all(&questions)?
-            .iter()
-            .map(|intent| post(&node.authority, "/oap/intent", intent))
-            .collect();
+        let requests: Vec<Vec<u8>> =
+            crowd.sign_all(&questions)?.iter().map(|intent| post(&node.authority, "/oap/intent", intent)).collect();
         shares.push(requests);
     }
     let gap = Duration::from_micros(1_000_000 / arguments.pace.max(1));
     let done: Vec<Result<Asked>> = std::thread::scope(|scope| {
         let asking: Vec<_> = shares.iter().map(|share| scope.spawn(|| ask_one(&node.authority, share, gap))).collect();
-        asking.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a caller panicked")))).collect()
+        asking
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a caller panicked"))))
+            .collect()
     });
     let mut all = Asked::default();
     for asked in done {
@@ -140,6 +144,10 @@ fn ask_one(authority: &str, requests: &[Vec<u8>], gap: Duration) -> Result<Asked
     let (mut asked, mut body, begun) = (Asked::default(), Vec::new(), start());
     for (number, request) in (0u32..).zip(requests) {
         let due = gap * number;
+        // Whoever waits so long has said enough about it.
+        if begun.elapsed() > due + LATE_MAX {
+            break;
+        }
         if let Some(early) = due.checked_sub(begun.elapsed()) {
             std::thread::sleep(early);
         }
@@ -167,12 +175,14 @@ fn tell(
     let today = aql::Instant::from_unix(clock(), 0).to_string();
     let (before, after) = (alone.latency(), beside.latency());
     let mut text = format!(
-        "{}: {} manifests, {} honest callers at {} questions a second each, {} hostile callers, {} s each part.\n\n\
+        "{}, {} build: {} manifests, {} honest callers at {} questions a second each, {} hostile callers, {} s each\n\
+         part.\n\n\
          | | questions | refused | p50 | p99 |\n|---|---:|---:|---:|---:|\n\
          | alone | {} | {} | {:.1} ms | {:.1} ms |\n| beside hostile callers | {} | {} | {:.1} ms | {:.1} ms |\n\n\
          p99 is {:.2} times what it is alone; the goal is {WORSE_MAX:.0} at most. The node held {} MiB at its peak.\n\n\
          | hostile kind | the node said | how often |\n|---|---|---:|\n",
         today.split('T').next().unwrap_or_default(),
+        if cfg!(debug_assertions) { "debug" } else { "release" },
         arguments.manifests,
         arguments.honest,
         arguments.pace,
