@@ -80,7 +80,7 @@ pub fn attack(binary: &Path, corpus: &Corpus, only: &str, progress: &mut dyn FnM
         }
         attacked.leaks.extend(stage.close()?);
     }
-    attacked.verdicts.sort_by(|left, right| case::order(&left.row).cmp(&case::order(&right.row)));
+    attacked.verdicts.sort_by_key(|verdict| case::order(&verdict.row));
     attacked.seconds = begun.elapsed().as_secs_f64();
     Ok(attacked)
 }

@@ -22,8 +22,8 @@ const END_HEADERS: u8 = 4;
 /// Frames that are written at once.
 const BURST: usize = 1_000;
 
-/// Sends the frames; the node may close the connection or bear them, within the time.
-pub(crate) fn flood(authority: &str, frames: &Frames) -> Result<()> {
+/// Sends the frames; the node may close the connection or bear them, within the time. Returns how many went out.
+pub(crate) fn flood(authority: &str, frames: &Frames) -> Result<usize> {
     let mut stream = TcpStream::connect(authority)?;
     let within = Duration::from_millis(frames.within_ms);
     stream.set_write_timeout(Some(within))?;
@@ -55,7 +55,7 @@ pub(crate) fn flood(authority: &str, frames: &Frames) -> Result<()> {
     if listening.join().is_err() {
         bail!("the listening thread panicked");
     }
-    Ok(())
+    Ok(sent)
 }
 
 fn one(kind: &str, number: usize, authority: &str) -> Result<Vec<u8>> {

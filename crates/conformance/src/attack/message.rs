@@ -115,7 +115,7 @@ pub(crate) fn places(message: &Value, at: &Pointer, found: &mut Vec<Pointer>) {
         Value::Object(members) => members.iter().for_each(|(name, member)| places(member, &at.child(name), found)),
         Value::Array(elements) => {
             elements.iter().enumerate().for_each(|(number, element)| {
-                places(element, &at.child(&number.to_string()), found);
+                places(element, &at.child(number.to_string()), found);
             });
         }
         _ => found.push(at.clone()),

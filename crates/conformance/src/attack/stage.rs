@@ -126,8 +126,7 @@ impl<'a> Stage<'a> {
                 raw(self.authority(), sent, names)?;
             }
             Step::Frames(frames) => {
-                self.messages += frames.count;
-                h2::flood(self.authority(), frames)?;
+                self.messages += h2::flood(self.authority(), frames)?;
             }
             Step::Host(manners) => self.host.tell(manners, names),
             Step::Start(started) => self.start(started)?,
