@@ -134,8 +134,10 @@ pub(crate) fn limits() -> Value {
             "seconds": intent.validity_seconds, "subscription_seconds": intent.subscription_seconds,
             "skew_seconds": intent.skew_seconds,
         },
-        "evaluation": {"visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps},
-        "costly": {"waiting": lanes::WAITING_MAX},
+        "evaluation": {
+            "visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps,
+            "costly_waiting": lanes::WAITING_MAX,
+        },
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
     })
 }

@@ -119,7 +119,7 @@ fn full() -> Refusal {
         "as many costly questions wait as the node takes; ask with narrower paths and fewer patterns, or later";
     let mut refusal = Refusal::new(Class::RateLimited, "query_cost_exceeded", detail)
         .at(Pointer::root().child("constraints"))
-        .limited("costly.waiting", WAITING_MAX as u64, WAITING_MAX as u64 + 1);
+        .limited("costly_waiting", WAITING_MAX as u64, WAITING_MAX as u64 + 1);
     refusal.retry_after_ms = Some(RETRY_MS);
     refusal
 }

@@ -97,6 +97,8 @@ pub struct Send {
     /// How often.
     #[serde(default = "once")]
     pub times: usize,
+    /// Not so often, once a refusal has this code.
+    pub until: Option<String>,
     /// So many at once, each over a connection of its own.
     #[serde(default = "once")]
     pub at_once: usize,

@@ -170,6 +170,10 @@ impl<'a> Stage<'a> {
                 }
             };
             last = (body, reply);
+            let said = String::from_utf8_lossy(&last.1.body);
+            if send.until.as_ref().is_some_and(|code| said.contains(&format!("\"code\":\"{code}\""))) {
+                break;
+            }
         }
         let took = begun.elapsed().as_millis() as u64;
         let expect = &send.expect;

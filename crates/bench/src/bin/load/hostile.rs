@@ -6,7 +6,7 @@ use conformance::crash::clock;
 use rustix::net::{AddressFamily, SocketType};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -114,10 +114,13 @@ impl Caller {
             *kept = Some(stream);
             Ok(status)
         };
-        once().unwrap_or_else(|_| {
+        once().unwrap_or_else(|error| {
             // Nothing is gained by hammering at a door that was shut.
             std::thread::sleep(Duration::from_millis(10));
-            "closed the connection".to_owned()
+            match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => format!("nothing for {} s", PATIENCE.as_secs()),
+                _ => "closed the connection".to_owned(),
+            }
         })
     }
 
@@ -182,7 +185,7 @@ impl Caller {
                 return "closed every socket".to_owned();
             }
         }
-        "kept sockets open".to_owned()
+        "had not closed all when it was over".to_owned()
     }
 
     /// Opens streams of HTTP/2 and resets them at once.
