@@ -69,7 +69,9 @@ pub fn requirements(files: &[TextFile]) -> Result<Vec<Requirement>> {
 
 /// The files of cases among the files of the repository.
 pub fn cases(files: &[TextFile]) -> Result<Vec<CaseFile>> {
-    let corpus = files.iter().filter(|file| file.path.starts_with("conformance/") && file.ends(".json"));
+    // Attacks have shapes and a reader of their own.
+    let is_case = |path: &str| path.starts_with("conformance/") && !path.starts_with("conformance/attacks/");
+    let corpus = files.iter().filter(|file| is_case(&file.path) && file.ends(".json"));
     corpus
         .map(|file| {
             let mut read: CaseFile = serde_json::from_str(&file.text)

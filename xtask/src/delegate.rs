@@ -24,6 +24,18 @@ pub fn crash<S: AsRef<str>>(root: &Path, arguments: &[S]) -> Result<()> {
     run::run(&mut binary(root, "crash", arguments))
 }
 
+/// The attacks, over the product's own binary.
+pub fn attack<S: AsRef<str>>(root: &Path, arguments: &[S]) -> Result<()> {
+    build_product(root)?;
+    run::run(&mut binary(root, "attack", arguments))
+}
+
+/// Honest callers beside hostile ones, over the product's own binary.
+pub fn load<S: AsRef<str>>(root: &Path, arguments: &[S]) -> Result<()> {
+    build_product(root)?;
+    run::run(&mut binary_of(root, "rialto-bench", "load", arguments))
+}
+
 fn build_product(root: &Path) -> Result<()> {
     run::run(&mut run::cargo(root, &["build", "--quiet", "--release", "--package", "rialto"]))
 }

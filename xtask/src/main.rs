@@ -56,9 +56,21 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<String>,
     },
-    /// Kills a node under load and checks what it kept, such as `crash --mode kill9 --cycles 1000`.
+    /// Lets a node or its disk fail and checks what it kept, such as `crash --mode kill9 --cycles 1000`.
     Crash {
-        /// Passed on: `--mode`, `--cycles`, `--seed`, `--json`.
+        /// Passed on: `--mode`, `--cycles`, `--stride`, `--seed`, `--json`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Puts every attack of `conformance/attacks` to the node; `--only E2.6`, `--report FILE`.
+    Attack {
+        /// Passed on: `--only`, `--report`, `--json`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// What honest callers wait for, alone and beside a hundred hostile ones.
+    Load {
+        /// Passed on: `--seconds`, `--hostile`, `--manifests`, `--report`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -107,6 +119,8 @@ fn run(command: Command) -> Result<()> {
         Command::Bench { arguments } => xtask::delegate::bench(&root, &arguments),
         Command::Crash { arguments } => xtask::delegate::crash(&root, &arguments),
         Command::Ssrf => xtask::ssrf::command(&root),
+        Command::Attack { arguments } => xtask::delegate::attack(&root, &arguments),
+        Command::Load { arguments } => xtask::delegate::load(&root, &arguments),
         Command::Fuzz { target, seconds, smoke, report } => {
             let mode = if smoke { xtask::fuzz::Mode::Replay } else { xtask::fuzz::Mode::Search { seconds } };
             xtask::fuzz::command(&root, &target, mode, report.as_deref())

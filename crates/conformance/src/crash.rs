@@ -1,4 +1,4 @@
-//! Kills a node again and again, and looks for what it promised and did not keep.
+//! Kills a node again and again, and looks for what it promised and did not keep; and lets its disk fail it.
 //!
 //! Writers publish, change and withdraw records of their own, and note every acknowledgement in this process, which
 //! survives. The node is killed with SIGKILL at a random moment and started on the same folder. Then everything that
@@ -8,8 +8,20 @@ mod check;
 mod ledger;
 mod load;
 mod program;
+mod strace;
+mod script;
+mod calls;
+mod errors;
+mod full;
+mod flips;
 
-pub use program::{Program, clock, start};
+pub use calls::calls;
+pub use errors::errors;
+pub use flips::flips;
+pub use full::{full, mount_is_missing, read_only};
+pub use program::{Program, Running, clock, start};
+pub use script::Faults;
+pub use strace::is_missing as strace_is_missing;
 
 use crate::chance::Chance;
 use anyhow::{Context, Result, ensure};

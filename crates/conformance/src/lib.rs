@@ -6,6 +6,8 @@
 mod twin;
 pub mod chance;
 #[cfg(feature = "live")]
+pub mod attack;
+#[cfg(feature = "live")]
 pub mod crash;
 pub mod generate;
 pub mod differential;

@@ -227,12 +227,16 @@ impl Index {
         sealed + frozen + self.fresh.part.memory() + self.paths.memory()
     }
 
+    /// Whether [`Index::freeze`] would freeze something, or give back what was frozen before.
+    pub fn is_ready(&self, at_least: usize) -> bool {
+        self.frozen.is_some() || (self.fresh.part.len() >= at_least.max(1) && !self.unconfirmed)
+    }
+
     /// Freezes the fresh part when it holds so many units and no change is half in; run what comes back and adopt it.
     ///
     /// One part is written at a time. A part whose writing failed comes back first, whatever its size.
     pub fn freeze(&mut self, at_least: usize) -> Option<Sealing> {
-        let ready = self.fresh.part.len() >= at_least.max(1) && !self.unconfirmed;
-        if self.frozen.is_none() && !ready {
+        if !self.is_ready(at_least) {
             return None;
         }
         let making = self.making(&self.sealing)?;

@@ -2,6 +2,7 @@
 
 use crate::evidence;
 use crate::invoke::ACTION;
+use crate::lanes;
 use crate::node::Node;
 use crate::procure::FALLBACKS_MAX;
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
@@ -177,7 +178,10 @@ pub(crate) fn limits() -> Value {
             "seconds": intent.validity_seconds, "subscription_seconds": intent.subscription_seconds,
             "skew_seconds": intent.skew_seconds,
         },
-        "evaluation": {"visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps},
+        "evaluation": {
+            "visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps,
+            "costly_waiting": lanes::WAITING_MAX,
+        },
         "delegation": {"links": trust::DELEGATION_LINKS_MAX, "seconds": trust::DELEGATION_SECONDS_MAX},
         "procurement": {"fallbacks": FALLBACKS_MAX},
         "evidence": {"words": evidence::WORDS_MAX, "issuers": evidence::ISSUERS_MAX},

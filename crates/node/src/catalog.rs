@@ -179,7 +179,9 @@ impl Catalog {
     /// Questions go on meanwhile; whoever comes second leaves it to the first.
     pub(crate) fn seal(&self, at_least: usize) -> Result<(), Error> {
         let Ok(_sealing) = self.sealing.try_lock() else { return Ok(()) };
-        let frozen = self.indexes_mut()?.freeze(at_least);
+        // Whoever waits to change the indexes makes all later questions wait; so nobody does without need.
+        let ready = self.indexes()?.is_ready(at_least);
+        let frozen = if ready { self.indexes_mut()?.freeze(at_least) } else { Vec::new() };
         if !frozen.is_empty() {
             for (collection, sealing) in frozen {
                 let made = sealing.run()?;

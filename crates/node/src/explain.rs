@@ -6,6 +6,7 @@
 use crate::clock::instant;
 use crate::collection::Collection;
 use crate::fact::Fact;
+use crate::lanes::Lane;
 use crate::node::{Node, Purpose};
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Accepted, Decided, Judged, candidate, evaluator};
@@ -45,8 +46,8 @@ impl Node {
         let received = self.receive_for_explanation(intent, document)?;
         let keys = self.issuer_keys(&received).await?;
         let delegation = self.delegation(&received, keys.as_deref()).await?;
-        let node = Arc::clone(self);
-        self.work(move || {
+        let (node, lane) = (Arc::clone(self), Lane::of(&received.intent.constraints));
+        self.work_in(lane, move || {
             let accepted = received.verify(keys.as_deref(), delegation)?;
             node.charge(&accepted.issuer, Purpose::Explanation)?;
             let output = match wanted {

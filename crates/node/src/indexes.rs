@@ -83,11 +83,16 @@ impl Indexes {
         self.0.iter().map(Index::unsealed).sum()
     }
 
+    /// Whether they have so many candidates that are not on the disk, or one whose writing failed before.
+    pub(crate) fn is_ready(&self, at_least: usize) -> bool {
+        self.unsealed() >= at_least.max(1) || self.0.iter().any(|index| index.is_ready(usize::MAX))
+    }
+
     /// Freezes all of them together when they have so many candidates that are not on the disk.
     ///
     /// Together, because a start reads the log from where the first of them stopped.
     pub(crate) fn freeze(&mut self, at_least: usize) -> Vec<(Collection, Sealing)> {
-        if self.unsealed() < at_least.max(1) {
+        if !self.is_ready(at_least) {
             return Vec::new();
         }
         let sealing = |collection| Some((collection, self.of_mut(collection).freeze(1)?));

@@ -3,6 +3,7 @@
 //! INVARIANT: nothing but `outbound` opens a connection to somebody else.
 
 mod node;
+mod lanes;
 mod resolve;
 mod procure;
 mod delegation;

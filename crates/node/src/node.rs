@@ -5,6 +5,7 @@ use crate::clock::{Clock, instant};
 use crate::collection::Collection;
 use crate::folder::{METER, STORE};
 use crate::identity::{Identity, Keys};
+use crate::lanes::{Costly, Lane};
 use crate::meter::Meter;
 use crate::outbound::{Dids, Door, DoorPolicy, registrable};
 use crate::policy::Rules;
@@ -93,6 +94,7 @@ pub struct Node {
     pub(crate) deleting: Mutex<()>,
     quota: Option<Quotas>,
     turns: Turns,
+    costly: Costly,
     keeper: Option<Keeper>,
 }
 
@@ -171,6 +173,7 @@ impl Node {
             deleting: Mutex::default(),
             quota: config.requests_per_second.map(Quotas::new),
             turns: Turns::new(turns(processors)),
+            costly: Costly::start()?,
             keeper: Some(Keeper::start(&catalog)?),
             catalog,
         })
@@ -210,6 +213,18 @@ impl Node {
     pub(crate) async fn work<T>(&self, job: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let _turn = self.turns.take().await?;
         job()
+    }
+
+    /// Runs the answer to a question in its lane.
+    pub(crate) async fn work_in<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        job: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        match lane {
+            Lane::Cheap => self.work(job).await,
+            Lane::Costly => self.costly.run(job).await,
+        }
     }
 
     /// Runs a job where waiting for the disk holds nobody up; it stays inside the span of its request.

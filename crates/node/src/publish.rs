@@ -11,7 +11,7 @@ use crate::resolve::verify;
 use aql::Instant;
 use json::{Document, Limits, Pointer, json};
 use std::sync::Arc;
-use store::{Batch, CommitError, Committed, Hash, Kind, Mark, Marked, Outcome, Put, Withdrawal};
+use store::{Batch, Cause, CommitError, Committed, Hash, Kind, Mark, Marked, Outcome, Put, Withdrawal};
 use tracing::debug_span;
 use trust::{Did, DidDocument, Signed};
 
@@ -275,10 +275,9 @@ pub(crate) fn commit_refused(error: CommitError) -> Error {
         CommitError::OtherKind { .. } => (Class::Conflict, "record_kind_differs"),
         CommitError::NoSuchRecord { .. } => (Class::NotFound, "record_not_found"),
         CommitError::NameTaken { .. } => return reused().into(),
-        CommitError::CannotWrite(reason) => {
+        CommitError::CannotWrite { cause, reason } => {
             tracing::error!(%reason, "the store cannot write");
-            let detail = "the node cannot write to its disk now; what was acknowledged is safe, try again later";
-            return Refusal::new(Class::Unavailable, "storage_unavailable", detail).into();
+            return cannot_write(*cause).into();
         }
     };
     let detail = match class {
@@ -287,4 +286,30 @@ pub(crate) fn commit_refused(error: CommitError) -> Error {
         _ => "there is no such record",
     };
     Refusal::new(class, code, detail).into()
+}
+
+/// Milliseconds after which it may be worth trying a disk again that had no room.
+const ROOM_RETRY_MS: u64 = 5_000;
+
+fn cannot_write(cause: Cause) -> Refusal {
+    let (code, detail, retry) = match cause {
+        Cause::Full => (
+            "storage_full",
+            "the node's disk is full; what was acknowledged is safe, try again later",
+            Some(ROOM_RETRY_MS),
+        ),
+        Cause::ReadOnly => (
+            "storage_read_only",
+            "the node's disk is read-only; what was acknowledged is safe, try again later",
+            Some(ROOM_RETRY_MS),
+        ),
+        Cause::Failed => (
+            "storage_unavailable",
+            "the node's disk failed, and nothing is written until the node is started again; what was acknowledged is safe",
+            None,
+        ),
+    };
+    let mut refusal = Refusal::new(Class::Unavailable, code, detail);
+    refusal.retry_after_ms = retry;
+    refusal
 }

@@ -2,7 +2,10 @@
 //!
 //! Answers are appended to files and remembered until their intents expire. A file write is enough: a kill does not
 //! lose it, and after a loss of power the question is merely answered anew. Files whose intents have all expired are
-//! deleted. When the files outgrow their bound the oldest answers go; their names stay taken until they expire.
+//! deleted. When the files outgrow their bound the oldest answers go; their names stay taken until they expire. The
+//! same happens to an answer that the disk does not take or gives back altered (decisions/0070).
+//!
+//! INVARIANT: what is given back is, byte for byte, what was kept.
 
 use crate::refusal::{Class, Error, Refusal};
 use sha2::{Digest, Sha256};
@@ -19,8 +22,11 @@ const FILE_BYTES: u64 = 64 << 20;
 const TOTAL_BYTES: u64 = 1 << 30;
 /// Names that are remembered.
 const NAMES_MAX: usize = 2_000_000;
-/// Bytes before each answer: its length, a checksum, the key, the digest, the expiry.
-const HEADER: usize = 4 + 4 + 16 + 16 + 8;
+/// Bytes before each answer: a checksum of the rest, the length, the answer's checksum, the key, the digest, the expiry.
+const HEADER: usize = 4 + 4 + 4 + 16 + 16 + 8;
+
+/// The file of an answer that no file has.
+const NOWHERE: u32 = u32::MAX;
 
 /// What a message is remembered by: who asked, under which name, for which page.
 pub(crate) type Key = [u8; 16];
@@ -78,6 +84,7 @@ struct Name {
     file: u32,
     offset: u64,
     length: u32,
+    checksum: u32,
 }
 
 #[derive(Debug)]
@@ -142,16 +149,19 @@ impl Replies {
         Ok(state.names.get(&key).and_then(|name| state.read(name)))
     }
 
-    /// Remembers an answer before it is sent.
+    /// Remembers an answer before it is sent; when the disk does not take it, only that its name is taken.
     pub(crate) fn keep(&self, key: Key, digest: [u8; 16], expires: i64, answer: &[u8], now: i64) -> Result<(), Error> {
         let mut state = self.lock()?;
         let kept = state.append(&self.folder, key, digest, expires, answer);
+        if kept.is_err() {
+            state.names.insert(key, Name { digest, expires, file: NOWHERE, offset: 0, length: 0, checksum: 0 });
+        }
         state.pending.remove(&key);
         self.done.notify_all();
         drop(state);
-        let begun = kept.map_err(Error::fault)?;
-        if begun {
-            self.forget(now).map_err(Error::fault)?;
+        let kept = kept.and_then(|begun| if begun { self.forget(now) } else { Ok(()) });
+        if let Err(error) = kept {
+            tracing::warn!(%error, "an answer cannot be kept; the same question will be answered anew");
         }
         Ok(())
     }
@@ -217,7 +227,7 @@ impl State {
         let spool = self.files.get(&name.file)?;
         let mut answer = vec![0; name.length as usize];
         spool.file.read_exact_at(&mut answer, name.offset).ok()?;
-        Some(answer)
+        (crc32fast::hash(&answer) == name.checksum).then_some(answer)
     }
 
     /// Appends an answer; says whether a new file was begun for it.
@@ -233,7 +243,7 @@ impl State {
         let Some(spool) = self.files.get_mut(&number) else { return Ok(begin) };
         let length = u32::try_from(answer.len()).map_err(io::Error::other)?;
         let offset = spool.bytes + HEADER as u64;
-        let name = Name { digest, expires, file: number, offset, length };
+        let name = Name { digest, expires, file: number, offset, length, checksum: crc32fast::hash(answer) };
         let mut entry = write_header(key, &name);
         entry.extend_from_slice(answer);
         spool.file.write_all_at(&entry, spool.bytes)?;
@@ -247,6 +257,7 @@ impl State {
 fn write_header(key: Key, name: &Name) -> Vec<u8> {
     let mut rest = Vec::with_capacity(HEADER + name.length as usize);
     rest.extend(name.length.to_le_bytes());
+    rest.extend(name.checksum.to_le_bytes());
     rest.extend(key);
     rest.extend(name.digest);
     rest.extend(name.expires.to_le_bytes());
@@ -261,10 +272,12 @@ fn read_header(header: &[u8; HEADER]) -> Option<(Key, Name)> {
         return None;
     }
     let (length, rest) = rest.split_first_chunk::<4>()?;
+    let (answer, rest) = rest.split_first_chunk::<4>()?;
     let (key, rest) = rest.split_first_chunk::<16>()?;
     let (digest, rest) = rest.split_first_chunk::<16>()?;
     let expires = i64::from_le_bytes(*rest.first_chunk::<8>()?);
-    Some((*key, Name { digest: *digest, expires, file: 0, offset: 0, length: u32::from_le_bytes(*length) }))
+    let (length, checksum) = (u32::from_le_bytes(*length), u32::from_le_bytes(*answer));
+    Some((*key, Name { digest: *digest, expires, file: 0, offset: 0, length, checksum }))
 }
 
 fn path(folder: &Path, number: u32) -> PathBuf {
@@ -328,6 +341,23 @@ mod tests {
         drop(replies);
         let replies = Replies::open(folder.path(), 0).unwrap();
         assert_eq!(answered(replies.claim(key("i", "2", ""), digest(b"q"), 0).unwrap()), b"again");
+    }
+
+    #[test]
+    fn an_altered_answer_is_not_given_back_and_its_name_stays_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let (altered, whole) = (key("i", "1", ""), key("i", "2", ""));
+        let replies = Replies::open(folder.path(), 0).unwrap();
+        for key in [altered, whole] {
+            replies.keep(key, digest(b"q"), 100, b"the answer", 0).unwrap();
+        }
+        drop(replies);
+        let file = OpenOptions::new().write(true).open(path(folder.path(), 0)).unwrap();
+        file.write_all_at(b"X", HEADER as u64 + 3).unwrap();
+        let replies = Replies::open(folder.path(), 0).unwrap();
+        assert!(matches!(replies.claim(altered, digest(b"other"), 0).unwrap(), Known::Other));
+        assert!(matches!(replies.claim(altered, digest(b"q"), 0).unwrap(), Known::New));
+        assert_eq!(answered(replies.claim(whole, digest(b"q"), 0).unwrap()), b"the answer");
     }
 
     #[test]

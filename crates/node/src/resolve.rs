@@ -18,6 +18,7 @@ pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
 use crate::chance;
 use crate::collection::Collection;
 use crate::evidence::Moment;
+use crate::lanes::Lane;
 use crate::node::{Node, Purpose};
 use crate::policy::{self, Verdict};
 use crate::procure;
@@ -85,8 +86,8 @@ impl Node {
         let keys = self.issuer_keys(&received).await?;
         let delegation = self.delegation(&received, keys.as_deref()).await?;
         let cursor = cursor.map(str::to_owned);
-        let node = Arc::clone(self);
-        self.work(move || {
+        let (node, lane) = (Arc::clone(self), Lane::of(&received.intent.constraints));
+        self.work_in(lane, move || {
             let accepted = received.verify(keys.as_deref(), delegation)?;
             node.answer_once(&accepted, cursor.as_deref())
         })

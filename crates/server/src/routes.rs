@@ -357,7 +357,11 @@ impl Shared {
     /// Whether a request names this node. A stranger's page can let its own name lead to our address, so on loopback,
     /// and where the operator said how the node is called, other names are refused; addresses in digits are nobody's.
     fn is_meant(&self, headers: &HeaderMap, uri: &Uri) -> bool {
-        let Some(host) = authority(headers, uri).map(host_of) else { return true };
+        let Some(host) = authority(headers, uri).map(host_of) else { return false };
+        // Two names are one too many: whoever stands before the node may have believed the other one.
+        if headers.get_all(HOST).iter().count() > 1 {
+            return false;
+        }
         let ours = match &self.base {
             Some(base) => base.split_once("://").map(|(_, rest)| host_of(rest)),
             None if self.scheme == "https" => return true,

@@ -43,6 +43,18 @@ pub enum Flaw {
         /// How many.
         records: u64,
     },
+    /// Records that are not what the log says of them.
+    #[error("{records} records have another name, kind, revision, publisher or time than the log says")]
+    Rows {
+        /// How many.
+        records: u64,
+    },
+    /// Messages that were dealt with, whose memory is not what was written.
+    #[error("what is remembered of {marks} messages is not what was written")]
+    Marks {
+        /// How many.
+        marks: u64,
+    },
     /// The engine found damage itself.
     #[error("the database engine reports: {0}")]
     Engine(String),

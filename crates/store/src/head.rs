@@ -4,6 +4,7 @@
 //! promised. Two places are written in turn, so that a torn write never destroys the last good one.
 //!
 //! INVARIANT: the head is never ahead of what the database had made durable when it was written.
+//! INVARIANT: both places are on disk before anything is promised, so that a promise never needs room.
 
 use crate::change::{Hash, Sequence};
 use sha2::{Digest, Sha256};
@@ -53,6 +54,23 @@ impl Head {
     }
 }
 
+/// Why a head is not on disk.
+#[derive(Debug)]
+pub(crate) enum HeadError {
+    /// It was not written.
+    Write(io::Error),
+    /// It was written and may be lost.
+    Sync(io::Error),
+}
+
+impl From<HeadError> for io::Error {
+    fn from(error: HeadError) -> Self {
+        match error {
+            HeadError::Write(error) | HeadError::Sync(error) => error,
+        }
+    }
+}
+
 /// The file that holds the head.
 #[derive(Debug)]
 pub(crate) struct HeadFile {
@@ -64,6 +82,11 @@ impl HeadFile {
     /// Opens the file; the better of its two places, if one is readable.
     pub(crate) fn open(path: &Path) -> io::Result<(Self, Option<Head>)> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        if file.metadata()?.len() == 0 {
+            file.write_all_at(&[0; PLACE], 0)?;
+            file.write_all_at(&[0; PLACE], STRIDE)?;
+            file.sync_all()?;
+        }
         let read = |place: u64| {
             let mut bytes = [0; PLACE];
             file.read_exact_at(&mut bytes, place * STRIDE).ok()?;
@@ -77,9 +100,10 @@ impl HeadFile {
     }
 
     /// Writes a later head into the older place and waits until it is on disk.
-    pub(crate) fn write(&mut self, head: Head) -> io::Result<()> {
-        self.file.write_all_at(&head.to_bytes(), u64::from(self.second) * STRIDE)?;
-        self.file.sync_data()?;
+    pub(crate) fn write(&mut self, head: Head) -> Result<(), HeadError> {
+        let place = u64::from(self.second) * STRIDE;
+        self.file.write_all_at(&head.to_bytes(), place).map_err(HeadError::Write)?;
+        self.file.sync_data().map_err(HeadError::Sync)?;
         self.second = !self.second;
         Ok(())
     }

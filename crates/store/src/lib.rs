@@ -12,6 +12,7 @@ mod record;
 mod change;
 mod tables;
 mod head;
+mod room;
 mod sqlite;
 mod check;
 mod store;
@@ -20,4 +21,6 @@ pub use change::{Change, Hash, Operation, Sequence};
 pub use check::{Flaw, Soundness};
 pub use record::{Kind, Record, State};
 pub use sqlite::BackupError;
-pub use store::{Batch, CommitError, Committed, Mark, Marked, OpenError, Outcome, Put, ReadError, Store, Withdrawal};
+pub use store::{
+    Batch, Cause, CommitError, Committed, Mark, Marked, OpenError, Outcome, Put, ReadError, Store, Withdrawal,
+};

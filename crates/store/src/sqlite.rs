@@ -15,6 +15,8 @@ use std::time::Duration;
 pub(crate) enum EngineError {
     #[error("{0}")]
     Database(#[from] rusqlite::Error),
+    #[error("the head of the log cannot be written: {0}")]
+    Unwritten(std::io::Error),
     #[error("what was written is not known to be on disk: {0}")]
     Unsynced(std::io::Error),
     #[error("a value in the tables has no meaning: {0}")]
@@ -22,17 +24,37 @@ pub(crate) enum EngineError {
 }
 
 impl EngineError {
-    /// Whether writing must end: after a failed sync, a later one may claim what is not true.
-    pub(crate) fn is_final(&self) -> bool {
+    /// What a failure to write says about the disk. After a failed sync a later one may claim what is not true.
+    pub(crate) fn verdict(&self) -> Verdict {
         match self {
-            Self::Unsynced(_) | Self::Meaningless(_) => true,
+            Self::Unsynced(_) | Self::Meaningless(_) => Verdict::Broken,
+            Self::Unwritten(_) => Verdict::Unclear,
             Self::Database(rusqlite::Error::SqliteFailure(failure, _)) => {
                 let syncing = [rusqlite::ffi::SQLITE_IOERR_FSYNC, rusqlite::ffi::SQLITE_IOERR_DIR_FSYNC];
-                failure.code == ErrorCode::DatabaseCorrupt || syncing.contains(&failure.extended_code)
+                match failure.code {
+                    _ if syncing.contains(&failure.extended_code) => Verdict::Broken,
+                    ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Verdict::Broken,
+                    ErrorCode::DiskFull => Verdict::Full,
+                    ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::ReadOnly => Verdict::Unclear,
+                    _ => Verdict::Passing,
+                }
             }
-            Self::Database(_) => false,
+            Self::Database(_) => Verdict::Passing,
         }
     }
+}
+
+/// What a failure to write says about the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing can be trusted until the store is opened again.
+    Broken,
+    /// There is no room.
+    Full,
+    /// The engine has one word for a disk that is read-only and one that fails.
+    Unclear,
+    /// It is not about the disk.
+    Passing,
 }
 
 /// Why a copy was not made.
@@ -265,7 +287,7 @@ fn forget_marks(connection: &Connection, at: i64) -> Result<(), EngineError> {
 fn write_mark(connection: &Connection, mark: &Mark, committed: &Committed) -> Result<(), EngineError> {
     connection
         .prepare_cached("INSERT INTO mark (issuer, name, digest, expires_at, answer) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![mark.issuer, mark.name, mark.digest.0, mark.expires_at, committed.to_bytes()])?;
+        .execute(params![mark.issuer, mark.name, mark.digest.0, mark.expires_at, mark.kept(committed)])?;
     Ok(())
 }
 
@@ -297,6 +319,7 @@ fn log(connection: &Connection, head: &mut Head, change: &Change) -> Result<(), 
 }
 
 const RECORD: &str = "number, id, kind, revision, publisher, received_at, state, body";
+const MARK: &str = "issuer, name, digest, expires_at, answer";
 const CHANGE: &str = "sequence, operation, id, kind, revision, publisher, at, replaces, body, hash";
 
 fn latest(connection: &Connection, id: &str) -> Result<Option<Record>, EngineError> {
@@ -314,16 +337,17 @@ pub(crate) struct Done {
 }
 
 fn read_mark(connection: &Connection, issuer: &str, name: &str) -> Result<Option<Done>, EngineError> {
-    let query = "SELECT digest, answer FROM mark WHERE issuer = +?1 AND name = +?2";
-    let read = |row: &Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?));
-    let found = connection.prepare_cached(query)?.query_row([issuer, name], read).optional()?;
-    found
-        .map(|(digest, answer)| {
-            let digest = Hash::read(&digest).ok_or(EngineError::Meaningless("a mark's digest"))?;
-            let committed = Committed::from_bytes(&answer).ok_or(EngineError::Meaningless("a mark's answer"))?;
-            Ok(Done { digest, committed })
-        })
-        .transpose()
+    let query = format!("SELECT {MARK} FROM mark WHERE issuer = +?1 AND name = +?2");
+    let found = connection.prepare_cached(&query)?.query_row([issuer, name], read_done).optional()?;
+    found.transpose()
+}
+
+fn read_done(row: &Row<'_>) -> rusqlite::Result<Result<Done, EngineError>> {
+    let (digest, answer) = (row.get::<_, Vec<u8>>(2)?, row.get::<_, Vec<u8>>(4)?);
+    let Some(digest) = Hash::read(&digest) else { return Ok(Err(EngineError::Meaningless("a mark's digest"))) };
+    let mark = Mark { issuer: row.get(0)?, name: row.get(1)?, digest, expires_at: row.get(3)? };
+    let committed = mark.committed(&answer).ok_or(EngineError::Meaningless("a mark's answer"));
+    Ok(committed.map(|committed| Done { digest, committed }))
 }
 
 fn read_record(row: &Row<'_>) -> rusqlite::Result<Result<Record, EngineError>> {
@@ -463,12 +487,35 @@ impl Reader {
             0 => {}
             records => flaws.push(Flaw::States { records }),
         }
+        let others = "SELECT count(*) FROM record LEFT JOIN change ON sequence = number WHERE sequence IS NULL
+            OR change.id <> record.id OR change.kind <> record.kind OR change.revision <> record.revision
+            OR change.publisher <> record.publisher OR change.at <> record.received_at OR operation <> 0
+            OR record.state NOT IN (0, 1, 2)";
+        match count(others)? {
+            0 => {}
+            records => flaws.push(Flaw::Rows { records }),
+        }
+        match self.meaningless_marks()? {
+            0 => {}
+            marks => flaws.push(Flaw::Marks { marks }),
+        }
         Ok(Soundness {
             changes: self.last_sequence()?,
             records: count("SELECT count(*) FROM record")?,
             active: count("SELECT count(*) FROM record WHERE state = 0")?,
             flaws,
         })
+    }
+}
+
+impl Reader {
+    fn meaningless_marks(&self) -> Result<u64, EngineError> {
+        let mut statement = self.connection.prepare(&format!("SELECT {MARK} FROM mark"))?;
+        let mut found = 0;
+        for done in statement.query_map([], read_done)? {
+            found += u64::from(done?.is_err());
+        }
+        Ok(found)
     }
 }
 

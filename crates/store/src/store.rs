@@ -6,15 +6,18 @@
 
 use crate::change::{Change, Hash, Operation, Sequence};
 use crate::check::{Flaw, Soundness};
-use crate::head::{Head, HeadFile};
+use crate::head::{Head, HeadError, HeadFile};
 use crate::record::{Kind, Record, State};
-use crate::sqlite::{Answers, Database, EngineError, Reader};
+use crate::room;
+use crate::sqlite::{Answers, Database, EngineError, Reader, Verdict};
+use sha2::{Digest, Sha256};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// A record to keep.
 #[derive(Clone, Debug)]
@@ -49,6 +52,33 @@ pub struct Mark {
     pub digest: Hash,
     /// Until when it is remembered, in milliseconds since 1970.
     pub expires_at: i64,
+}
+
+impl Mark {
+    /// What became of the message, as kept beside the mark, with a checksum over both.
+    pub(crate) fn kept(&self, committed: &Committed) -> Vec<u8> {
+        let mut bytes = committed.to_bytes();
+        let checksum = self.checksum(&bytes);
+        bytes.extend(checksum);
+        bytes
+    }
+
+    /// Reads what became of the message, unless anything about it was altered.
+    pub(crate) fn committed(&self, kept: &[u8]) -> Option<Committed> {
+        let (bytes, checksum) = kept.split_last_chunk::<8>()?;
+        (self.checksum(bytes) == *checksum).then(|| Committed::from_bytes(bytes)).flatten()
+    }
+
+    fn checksum(&self, committed: &[u8]) -> [u8; 8] {
+        let mut digest = Sha256::new();
+        for text in [self.issuer.as_bytes(), self.name.as_bytes(), committed] {
+            digest.update((text.len() as u64).to_be_bytes());
+            digest.update(text);
+        }
+        digest.update(self.digest.0);
+        digest.update(self.expires_at.to_be_bytes());
+        digest.finalize().first_chunk().copied().unwrap_or_default()
+    }
 }
 
 /// What is written together or not at all.
@@ -122,6 +152,16 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// The place of the change in the log; nought when there was none.
+    fn sequence(&self) -> Sequence {
+        match *self {
+            Self::Changed { sequence, .. } => sequence,
+            Self::Unchanged { .. } => 0,
+        }
+    }
+}
+
 /// Why a batch was not written. Nothing of it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
@@ -154,8 +194,24 @@ pub enum CommitError {
         name: String,
     },
     /// The disk does not take it. Reading goes on; writing ends until the cause is gone.
-    #[error("the store cannot write: {0}")]
-    CannotWrite(String),
+    #[error("the store cannot write: {reason}")]
+    CannotWrite {
+        /// What is the matter with the disk.
+        cause: Cause,
+        /// What the system says.
+        reason: String,
+    },
+}
+
+/// Why the disk does not take a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// There is no room; writing goes on when there is.
+    Full,
+    /// It is read-only; writing goes on when it is not.
+    ReadOnly,
+    /// It failed; nothing is written until the store is opened again.
+    Failed,
 }
 
 /// Why a store does not open.
@@ -229,8 +285,10 @@ struct Job {
 const QUEUE: usize = 4096;
 /// Batches in one transaction.
 const GROUP: usize = 1024;
-/// Changes that are verified whenever the store opens; `Store::check` verifies all.
+/// Changes that are verified whenever the store opens; a store with no more of them is checked as a whole.
 const TAIL: u64 = 10_000;
+/// How often a disk that took nothing is tried.
+const TRIAL: Duration = Duration::from_millis(500);
 
 const DATABASE: &str = "rialto.db";
 const HEAD: &str = "head";
@@ -259,13 +317,20 @@ impl Store {
         let reader = database.reader()?;
         let head = verify_tail(&reader, promised)?;
         if promised != Some(head) {
-            head_file.write(head).map_err(|error| io(&path, error))?;
+            head_file.write(head).map_err(|error| io(&path, error.into()))?;
         }
         let sequence = Arc::new(AtomicU64::new(head.sequence));
         let stopped = Arc::new(AtomicBool::new(false));
         let (jobs, queue) = sync_channel(QUEUE);
-        let writer =
-            Writer { database, head, head_file, sequence: sequence.clone(), stopped: stopped.clone(), given_up: None };
+        let writer = Writer {
+            database,
+            folder: folder.to_owned(),
+            head,
+            head_file,
+            sequence: sequence.clone(),
+            stopped: stopped.clone(),
+            given_up: None,
+        };
         let writer = std::thread::Builder::new().name("store-writer".into()).spawn(move || writer.run(&queue));
         Ok(Self {
             folder: folder.to_owned(),
@@ -280,7 +345,7 @@ impl Store {
 
     /// Writes a batch and waits until it is on disk.
     pub fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
-        let gone = || CommitError::CannotWrite("the writer has ended".to_owned());
+        let gone = || CommitError::CannotWrite { cause: Cause::Failed, reason: "the writer has ended".to_owned() };
         let (reply, answer) = std::sync::mpsc::channel();
         self.jobs.as_ref().ok_or_else(gone)?.send(Job { batch, reply }).map_err(|_| gone())?;
         answer.recv().map_err(|_| gone())?
@@ -291,7 +356,7 @@ impl Store {
         self.sequence.load(Ordering::Acquire)
     }
 
-    /// Whether the disk failed and nothing is written any more.
+    /// Whether the disk took nothing when it was last tried.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
@@ -330,8 +395,12 @@ impl Store {
     pub fn marked(&self, issuer: &str, name: &str, digest: Hash) -> Result<Marked, ReadError> {
         self.read(|reader| reader.mark(issuer, name)).map(|found| match found {
             None => Marked::New,
-            Some(mark) if mark.digest == digest => Marked::Same(mark.committed),
-            Some(_) => Marked::Other,
+            Some(mark) if mark.digest != digest => Marked::Other,
+            // What is in the database and not yet in the head is not acknowledged: the writer decides about it.
+            Some(mark) if mark.committed.outcomes.iter().any(|outcome| outcome.sequence() > self.sequence()) => {
+                Marked::New
+            }
+            Some(mark) => Marked::Same(mark.committed),
         })
     }
 
@@ -353,7 +422,7 @@ impl Store {
         let reader = Reader::open(&copy).map_err(|error| broken(&error))?;
         let head = reader.verify(0, true).map_err(|error| broken(&error))?.map_err(|flaw| broken(&flaw))?;
         let (mut head_file, _) = HeadFile::open(&folder.join(HEAD))?;
-        Ok(head_file.write(head)?)
+        Ok(head_file.write(head).map_err(std::io::Error::from)?)
     }
 
     fn read<T>(&self, ask: impl Fn(&Reader) -> Result<T, EngineError>) -> Result<T, ReadError> {
@@ -399,11 +468,19 @@ fn verify_tail(reader: &Reader, promised: Option<Head>) -> Result<Head, OpenErro
     } else if last > 0 {
         return Err(OpenError::Damaged(Flaw::HeadMissing { found: last }));
     }
-    reader.verify(last.saturating_sub(TAIL), true).map_err(engine)?.map_err(OpenError::Damaged)
+    let head = reader.verify(last.saturating_sub(TAIL), true).map_err(engine)?.map_err(OpenError::Damaged)?;
+    // What is small enough is looked at as a whole, so that damage is found before anybody is answered from it.
+    if last <= TAIL
+        && let Some(flaw) = reader.check().map_err(engine)?.flaws.into_iter().next()
+    {
+        return Err(OpenError::Damaged(flaw));
+    }
+    Ok(head)
 }
 
 struct Writer {
     database: Database,
+    folder: PathBuf,
     head: Head,
     head_file: HeadFile,
     sequence: Arc<AtomicU64>,
@@ -414,7 +491,7 @@ struct Writer {
 
 impl Writer {
     fn run(mut self, queue: &Receiver<Job>) {
-        while let Ok(first) = queue.recv() {
+        while let Some(first) = self.next(queue) {
             let mut jobs = vec![first];
             jobs.extend(queue.try_iter().take(GROUP - 1));
             let (batches, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.batch, job.reply)).unzip();
@@ -426,10 +503,22 @@ impl Writer {
         }
     }
 
+    /// The next job; while the disk takes nothing, it is tried from time to time.
+    fn next(&mut self, queue: &Receiver<Job>) -> Option<Job> {
+        while self.given_up.is_none() && self.stopped.load(Ordering::Acquire) {
+            match queue.recv_timeout(TRIAL) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => self.stopped.store(room::is_wanting(&self.folder), Ordering::Release),
+            }
+        }
+        queue.recv().ok()
+    }
+
     /// Writes a group of batches; a batch that cannot be is left out, the others go on.
     fn write(&mut self, batches: &[Batch]) -> Answers {
         if let Some(reason) = &self.given_up {
-            return refuse(batches, reason);
+            return refuse(batches, Cause::Failed, reason);
         }
         match self.write_and_promise(batches) {
             Ok(answers) => {
@@ -439,11 +528,16 @@ impl Writer {
             }
             Err(error) => {
                 self.stopped.store(true, Ordering::Release);
-                let reason = error.to_string();
-                if error.is_final() {
+                let (reason, verdict) = (error.to_string(), error.verdict());
+                let cause = match verdict {
+                    Verdict::Full => Cause::Full,
+                    Verdict::Unclear => room::cause(&self.folder),
+                    Verdict::Broken | Verdict::Passing => Cause::Failed,
+                };
+                if cause == Cause::Failed && verdict != Verdict::Passing {
                     self.given_up = Some(reason.clone());
                 }
-                refuse(batches, &reason)
+                refuse(batches, cause, &reason)
             }
         }
     }
@@ -454,14 +548,17 @@ impl Writer {
         let grown = head != self.head;
         self.head = head;
         if grown {
-            self.head_file.write(head).map_err(EngineError::Unsynced)?;
+            self.head_file.write(head).map_err(|error| match error {
+                HeadError::Write(error) => EngineError::Unwritten(error),
+                HeadError::Sync(error) => EngineError::Unsynced(error),
+            })?;
         }
         Ok(answers)
     }
 }
 
-fn refuse(batches: &[Batch], reason: &str) -> Answers {
-    batches.iter().map(|_| Err(CommitError::CannotWrite(reason.to_owned()))).collect()
+fn refuse(batches: &[Batch], cause: Cause, reason: &str) -> Answers {
+    batches.iter().map(|_| Err(CommitError::CannotWrite { cause, reason: reason.to_owned() })).collect()
 }
 
 /// What a batch does to the log, before it is written.

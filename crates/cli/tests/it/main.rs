@@ -24,3 +24,5 @@ mod run;
 mod serving;
 #[cfg(test)]
 mod signing;
+#[cfg(test)]
+mod standing;

@@ -1,21 +1,24 @@
-//! The crash loop: `cargo xtask crash --mode kill9 --cycles 50`.
+//! Faults of the process and of the disk: `cargo xtask crash --mode kill9 --cycles 50`.
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
-use conformance::crash::{Program, Toll, Torment, torment};
+use conformance::crash::{self, Broken, Faults, Program, Toll, Torment, torment};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Kills a node under load, again and again, and checks that it keeps what it acknowledged.
+/// Lets a node and its disk fail, again and again, and checks that it keeps what it acknowledged.
 #[derive(Parser)]
 struct Arguments {
-    /// How the node ends.
+    /// What fails.
     #[arg(long, value_enum, default_value = "kill9")]
     mode: Mode,
-    /// How often.
+    /// How often; `calls` and `errors` try every call and ignore it.
     #[arg(long, default_value_t = 50)]
     cycles: usize,
-    /// Decides what is written and when the node is killed.
+    /// In `calls` and `errors`: only every so-manieth call.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    stride: u32,
+    /// Decides what is written and where it fails.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The binary `rialto`; the one beside this program when absent.
@@ -24,25 +27,90 @@ struct Arguments {
     /// The report as JSON.
     #[arg(long)]
     json: bool,
+    /// Where a mode needs what is not here (strace, a mount), say so and succeed.
+    #[arg(long)]
+    skip_missing: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// SIGKILL at a random moment.
+    /// SIGKILL at a random moment under load.
     Kill9,
+    /// SIGKILL at every storage call of a fixed script.
+    Calls,
+    /// EIO at every sync and write of a fixed script.
+    Errors,
+    /// A full disk that is emptied again.
+    Full,
+    /// A read-only disk that becomes writable again.
+    ReadOnly,
+    /// One altered byte in the data folder.
+    Flips,
+}
+
+impl Mode {
+    /// Why it cannot be run here, if it cannot.
+    fn lacks(self) -> Option<String> {
+        match self {
+            Self::Calls | Self::Errors | Self::ReadOnly => crash::strace_is_missing(),
+            Self::Full => crash::mount_is_missing(),
+            Self::Kill9 | Self::Flips => None,
+        }
+    }
 }
 
 fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
-    let Mode::Kill9 = arguments.mode;
     let beside = || -> Result<PathBuf> {
         Ok(std::env::current_exe()?.parent().context("this program is nowhere")?.join("rialto"))
     };
-    let binary = arguments.binary.map_or_else(beside, Ok)?;
+    let binary = arguments.binary.clone().map_or_else(beside, Ok)?;
+    if let Some(reason) = arguments.mode.lacks() {
+        eprintln!("skipped: {reason}");
+        return Ok(if arguments.skip_missing { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     let folder = tempfile::tempdir()?;
     let program = Program::new(&binary, folder.path());
+    if arguments.mode == Mode::Kill9 {
+        return kill(&arguments, &program, folder);
+    }
+    fail(&arguments, &program)
+}
+
+/// Faults of the disk.
+fn fail(arguments: &Arguments, program: &Program) -> Result<ExitCode> {
+    let (count, stride, seed) = (arguments.cycles, arguments.stride as usize, arguments.seed);
+    let mut heard = 0;
+    let mut progress = |faults: &Faults| {
+        heard += 1;
+        if heard % 50 == 0 {
+            eprintln!("{heard} faults, {:.0} s", faults.seconds);
+        }
+    };
+    let faults = match arguments.mode {
+        Mode::Kill9 => return Ok(ExitCode::SUCCESS),
+        Mode::Calls => crash::calls(program, stride, seed, &mut progress),
+        Mode::Errors => crash::errors(program, stride, seed, &mut progress),
+        Mode::Full => crash::full(program, count, seed, &mut progress),
+        Mode::ReadOnly => crash::read_only(program, count, seed, &mut progress),
+        Mode::Flips => crash::flips(program, count, seed, &mut progress),
+    }?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&faults)?);
+    } else {
+        for (what, count) in &faults.counts {
+            println!("{what:<44} {count:>10}");
+        }
+        print_broken(&faults.broken);
+        println!("{:<44} {:>10.0}", "seconds", faults.seconds);
+        faults.told.iter().for_each(|told| println!("  {told}"));
+    }
+    Ok(if faults.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn kill(arguments: &Arguments, program: &Program, folder: tempfile::TempDir) -> Result<ExitCode> {
     let wanted = Torment { cycles: arguments.cycles, seed: arguments.seed };
-    let toll = torment(&program, &wanted, &mut |toll| {
+    let toll = torment(program, &wanted, &mut |toll| {
         if toll.cycles.is_multiple_of(10) {
             let Toll { cycles, acknowledged, seconds, .. } = toll;
             let kept = if toll.is_clean() { "every promise kept" } else { "promises broken" };
@@ -64,22 +132,31 @@ fn main() -> Result<ExitCode> {
 }
 
 fn print(toll: &Toll) {
-    let broken = &toll.broken;
-    println!("kills                       {:>10}", toll.cycles);
-    println!("acknowledged messages       {:>10}", toll.acknowledged);
-    println!("under way at a kill         {:>10}, of which {} had taken effect", toll.under_way, toll.under_way_kept);
-    println!("answered intents            {:>10}", toll.answered);
-    println!("looks at single records     {:>10}", toll.looks);
-    println!("lost                        {:>10}", broken.lost);
-    println!("phantom                     {:>10}", broken.phantom);
-    println!("not shown by an answer      {:>10}", broken.unseen);
-    println!("other reply than before     {:>10}", broken.replies);
-    println!("sequence went back          {:>10}", broken.sequence);
-    println!("flaws in the store          {:>10} of {} changes", broken.flaws, toll.changes);
+    println!("{:<44} {:>10}", "kills", toll.cycles);
+    println!("{:<44} {:>10}", "acknowledged messages", toll.acknowledged);
+    println!("{:<44} {:>10}", "under way at a kill", toll.under_way);
+    println!("{:<44} {:>10}", "of which had taken effect", toll.under_way_kept);
+    println!("{:<44} {:>10}", "answered intents", toll.answered);
+    println!("{:<44} {:>10}", "looks at single records", toll.looks);
+    print_broken(&toll.broken);
+    println!("{:<44} {:>10}", "changes in the log", toll.changes);
     let Toll { restart_p50_ms, restart_p99_ms, restart_max_ms, .. } = toll;
-    println!("restart p50, p99, longest   {restart_p50_ms:>10.0}, {restart_p99_ms:.0}, {restart_max_ms:.0} ms");
-    println!("seconds                     {:>10.0}", toll.seconds);
-    for told in &toll.told {
-        println!("  {told}");
+    println!("{:<44} {restart_p50_ms:>10.0}, {restart_p99_ms:.0}, {restart_max_ms:.0} ms", "restart p50, p99, longest");
+    println!("{:<44} {:>10.0}", "seconds", toll.seconds);
+    toll.told.iter().for_each(|told| println!("  {told}"));
+}
+
+fn print_broken(broken: &Broken) {
+    let Broken { lost, phantom, unseen, replies, sequence, flaws } = broken;
+    let rows = [
+        ("lost", lost),
+        ("phantom", phantom),
+        ("not shown by an answer", unseen),
+        ("other reply than before", replies),
+        ("sequence went back", sequence),
+        ("flaws in the store", flaws),
+    ];
+    for (what, count) in rows {
+        println!("{what:<44} {count:>10}");
     }
 }

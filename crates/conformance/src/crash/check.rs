@@ -181,8 +181,21 @@ fn settle(
     Ok(())
 }
 
+/// Whether every record stands as it was acknowledged, and nothing more.
+pub(crate) fn look_at_all(node: &Running, ledger: &Ledger) -> Result<Toll> {
+    let mut toll = Toll::default();
+    check_records(node, ledger, &mut BTreeMap::new(), &mut toll)?;
+    Ok(toll)
+}
+
+/// Whether answers show every record as it was acknowledged, and no other.
+pub(crate) fn answers(node: &Running, ledger: &mut Ledger, toll: &mut Toll) -> Result<()> {
+    let living = ledger.slots.iter().map(|slot| (slot.id.clone(), slot.stands.clone())).collect();
+    check_answers(node, ledger, &living, toll)
+}
+
 /// The record at an id, byte for byte.
-fn look(node: &Running, id: &str) -> Result<Option<Vec<u8>>> {
+pub(crate) fn look(node: &Running, id: &str) -> Result<Option<Vec<u8>>> {
     let path = format!("/oap/records/{}", utf8_percent_encode(id, NON_ALPHANUMERIC));
     let reply = node.get(&path)?;
     match reply.status {

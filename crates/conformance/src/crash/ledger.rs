@@ -8,6 +8,7 @@ use anyhow::Result;
 use aql::Instant;
 use json::{Value, json};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use std::sync::Arc;
 use trust::{Digest, SigningKey};
 
 /// Records that a writer has at once.
@@ -37,8 +38,9 @@ pub(crate) struct Slot {
 }
 
 /// The books of one writer.
+#[derive(Clone)]
 pub(crate) struct Ledger {
-    key: SigningKey,
+    key: Arc<SigningKey>,
     name: String,
     count: u64,
     pub(crate) slots: Vec<Slot>,
@@ -56,10 +58,15 @@ pub(crate) const RUN: &str = "crash";
 
 impl Ledger {
     pub(crate) fn new(seed: u64, writer: usize) -> Self {
+        Self::with_slots(seed, writer, SLOTS)
+    }
+
+    /// The books of a writer with so many records.
+    pub(crate) fn with_slots(seed: u64, writer: usize, slots: usize) -> Self {
         let seed = Digest::of(format!("{RUN} {seed} {writer}").as_bytes());
         let name = format!("urn:rialto:{RUN}:{writer}");
         let mut ledger = Self {
-            key: SigningKey::from_seed(*seed.as_bytes()),
+            key: Arc::new(SigningKey::from_seed(*seed.as_bytes())),
             name,
             count: 0,
             slots: Vec::new(),
@@ -68,7 +75,7 @@ impl Ledger {
             sent: None,
             acknowledged: Vec::new(),
         };
-        for _ in 0..SLOTS {
+        for _ in 0..slots {
             let slot = ledger.fresh();
             ledger.slots.push(slot);
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 const KEPT_MAX: usize = 20;
 
 /// What was seen before the kill.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Kept {
     pub(crate) acknowledged: usize,
     pub(crate) answered: usize,

@@ -144,9 +144,19 @@ impl Secret {
             members.extend(from.map(|from| ("from".to_owned(), json!(instant(from).to_string()))));
         }
         let text = Zeroizing::new(format!("{jwk:#}\n"));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        let file = file.as_mut().map_err(|error| failed(path, error))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| failed(path, &error))?;
+        if path.exists() {
+            return Err(Error::fault(format!("{} is there already", path.display())));
+        }
+        // Under another name first: half a key would keep the node from ever starting again.
+        let half = path.with_extension("half");
+        let _stale = fs::remove_file(&half);
+        let write = || {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half)?;
+            file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
+            fs::rename(&half, path)?;
+            path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+        };
+        write().map_err(|error| failed(path, &error))?;
         Ok(key)
     }
 }

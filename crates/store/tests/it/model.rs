@@ -63,7 +63,7 @@ fn perform(store: &Store, step: &Step) -> Result<(bool, u64), ()> {
             Outcome::Changed { revision, .. } => Ok((true, revision)),
             Outcome::Unchanged { revision } => Ok((false, revision)),
         },
-        Err(CommitError::CannotWrite(reason)) => panic!("{reason}"),
+        Err(CommitError::CannotWrite { reason, .. }) => panic!("{reason}"),
         Err(_) => Err(()),
     }
 }

@@ -1,0 +1,226 @@
+//! Hostile callers: the costliest messages of the entry points E1 and E2, without a pause.
+
+use aql::Instant;
+use bench::http::post;
+use conformance::crash::clock;
+use rustix::net::{AddressFamily, SocketType};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use trust::{Digest, SigningKey};
+
+/// What they do.
+pub(crate) const KINDS: [&str; 8] =
+    ["slow heads", "long bodies", "deep bodies", "resets", "forgeries", "patterns", "descents", "needles"];
+
+/// The lowest priority: what the machine has left, since the callers are on it, too.
+const NICE: i32 = 19;
+/// How long a reply is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Sockets that one caller of slow heads holds.
+const SLOW_SOCKETS: usize = 8;
+
+type Seen = BTreeMap<(&'static str, String), usize>;
+
+/// A crowd that means ill.
+pub(crate) struct Fury {
+    over: Arc<AtomicBool>,
+    callers: Vec<JoinHandle<Seen>>,
+}
+
+impl Fury {
+    /// Lets them loose.
+    pub(crate) fn unleash(authority: &str, count: usize, kinds: &[&'static str]) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let callers = (0..count).map(|number| {
+            let kind = kinds.get(number % kinds.len()).copied().unwrap_or_default();
+            let caller = Caller::new(authority, number, kind, Arc::clone(&over));
+            std::thread::spawn(move || caller.rage())
+        });
+        Self { callers: callers.collect(), over }
+    }
+
+    /// Calls them off; what the node said to them.
+    pub(crate) fn end(self) -> Seen {
+        self.over.store(true, Ordering::Relaxed);
+        let mut all = Seen::new();
+        for caller in self.callers {
+            for (said, count) in caller.join().unwrap_or_default() {
+                *all.entry(said).or_default() += count;
+            }
+        }
+        all
+    }
+}
+
+struct Caller {
+    authority: String,
+    from: Ipv4Addr,
+    kind: &'static str,
+    key: SigningKey,
+    over: Arc<AtomicBool>,
+    count: AtomicU64,
+}
+
+impl Caller {
+    fn new(authority: &str, number: usize, kind: &'static str, over: Arc<AtomicBool>) -> Self {
+        let key = SigningKey::from_seed(*Digest::of(format!("hostile {number}").as_bytes()).as_bytes());
+        let from = Ipv4Addr::new(127, 0, 1, (number % 250) as u8 + 1);
+        Self { authority: authority.to_owned(), from, kind, key, over, count: AtomicU64::new(0) }
+    }
+
+    fn rage(&self) -> Seen {
+        // A failure to be polite to the machine is no reason to stop.
+        let _ = rustix::process::setpriority_process(None, NICE);
+        let mut seen = Seen::new();
+        let mut stream = None;
+        while !self.over.load(Ordering::Relaxed) {
+            let said = match self.kind {
+                "slow heads" => self.slow_heads(),
+                "resets" => self.resets(),
+                _ => self.exchange(&mut stream),
+            };
+            *seen.entry((self.kind, said)).or_default() += 1;
+        }
+        seen
+    }
+
+    fn connect(&self) -> std::io::Result<TcpStream> {
+        let to: SocketAddr = self.authority.parse().map_err(std::io::Error::other)?;
+        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        rustix::net::bind(&socket, &SocketAddrV4::new(self.from, 0))?;
+        rustix::net::connect(&socket, &to)?;
+        let stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(stream)
+    }
+
+    /// One message over a kept connection, and the first line of the reply.
+    fn exchange(&self, kept: &mut Option<TcpStream>) -> String {
+        let mut once = || -> std::io::Result<String> {
+            let mut stream = match kept.take() {
+                Some(stream) => stream,
+                None => self.connect()?,
+            };
+            stream.write_all(&post(&self.authority, "/oap/intent", &self.body()))?;
+            let (status, length) = read_head(&mut stream)?;
+            std::io::copy(&mut (&mut stream).take(length), &mut std::io::sink())?;
+            *kept = Some(stream);
+            Ok(status)
+        };
+        once().unwrap_or_else(|error| {
+            // Nothing is gained by hammering at a door that was shut.
+            std::thread::sleep(Duration::from_millis(10));
+            match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => format!("nothing for {} s", PATIENCE.as_secs()),
+                _ => "closed the connection".to_owned(),
+            }
+        })
+    }
+
+    fn body(&self) -> Vec<u8> {
+        match self.kind {
+            "long bodies" => vec![b' '; 65_537],
+            "deep bodies" => vec![b'['; 60_000],
+            "forgeries" => {
+                let mut forged = self.intent(json!({"path": "/tool/name", "operator": "exists", "value": true}));
+                if let Some(members) = forged.as_object_mut() {
+                    members.insert("category".into(), json!("knowledge"));
+                }
+                forged.to_string().into_bytes()
+            }
+            "patterns" => self.signed((0..8).map(|number| {
+                let pattern = format!("^(\\w+\\s?)+\\1x{{{number},9}}$");
+                json!({"path": "/**/name", "operator": "matches", "value": pattern})
+            })),
+            "descents" => self.signed((0..200).map(|number| {
+                json!({"path": format!("/**/actions/**/p{number}"), "operator": "ne", "value": number})
+            })),
+            _ => self.signed((0..250).map(|number| {
+                json!({"path": "/**", "operator": "contains", "value": format!("a needle that is nowhere {number}")})
+            })),
+        }
+    }
+
+    /// An intent of which one of many constraints must hold, so that none can be left out.
+    fn signed(&self, leaves: impl Iterator<Item = Value>) -> Vec<u8> {
+        self.intent(json!({"any_of": leaves.collect::<Vec<_>>()})).to_string().into_bytes()
+    }
+
+    fn intent(&self, constraints: Value) -> Value {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let time = |seconds: i64| Instant::from_unix(clock() + seconds, 0).to_string();
+        let mut intent = json!({
+            "intent_id": format!("urn:oap:intent:hostile-{}-{number}", self.from),
+            "issuer_did": self.key.did_key().as_str(),
+            "category": "discovery",
+            "constraints": constraints,
+            "projection": {"include": ["/tool/did"]},
+            "validity": {"from": time(-60), "to": time(3_600)},
+        });
+        // An intent without a signature is refused, which is hostile enough.
+        let _ = trust::sign(&mut intent, &self.key);
+        intent
+    }
+
+    /// Holds sockets open with heads that never end.
+    fn slow_heads(&self) -> String {
+        let mut sockets: Vec<TcpStream> = (0..SLOW_SOCKETS).filter_map(|_| self.connect().ok()).collect();
+        for stream in &mut sockets {
+            let _ = stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ");
+        }
+        for _ in 0..100 {
+            if self.over.load(Ordering::Relaxed) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            sockets.retain_mut(|stream| stream.write_all(b"a").is_ok());
+            if sockets.is_empty() {
+                return "closed every socket".to_owned();
+            }
+        }
+        "had not closed all when it was over".to_owned()
+    }
+
+    /// Opens streams of HTTP/2 and resets them at once.
+    fn resets(&self) -> String {
+        let once = || -> std::io::Result<()> {
+            let mut stream = self.connect()?;
+            stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")?;
+            for number in 0..5_000u32 {
+                let id = (number * 2 + 1).to_be_bytes();
+                let head = [&[0, 0, 14, 1, 5], &id[..], &[0x82, 0x86, 0x84, 0x01, 9], b"localhost"].concat();
+                let reset = [&[0, 0, 4, 3, 0], &id[..], &[0, 0, 0, 8]].concat();
+                stream.write_all(&[head, reset].concat())?;
+                if self.over.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        match once() {
+            Ok(()) => "bore the resets".to_owned(),
+            Err(_) => "closed the connection".to_owned(),
+        }
+    }
+}
+
+/// The status and the length of the body that follows.
+fn read_head(stream: &mut TcpStream) -> std::io::Result<(String, u64)> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte)?;
+        head.extend_from_slice(&byte);
+    }
+    let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
+    let status = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+    Ok((status, length.unwrap_or_default()))
+}

@@ -1,0 +1,288 @@
+//! The cases, as they stand in the files, and the rows they belong to.
+
+use anyhow::{Context, Result, ensure};
+use json::Value;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// One file: every attack on an entry point, and the cases.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    rows: Vec<Row>,
+    cases: Vec<Case>,
+}
+
+/// An attack; cases show that it fails, or something else does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Such as `E1.1`.
+    pub row: String,
+    /// What somebody tries.
+    pub attack: String,
+    /// Which tests show the rest of it, where a case over HTTP cannot.
+    pub elsewhere: Option<String>,
+    /// Why nothing shows it yet.
+    pub open: Option<String>,
+}
+
+/// Something that is done to a node, and what the node must do.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// The attack it belongs to.
+    pub row: String,
+    /// Its name, which reads like a sentence.
+    pub id: String,
+    /// What the node is started with.
+    #[serde(default)]
+    pub node: Vec<String>,
+    /// The case is played once for each of these, which take the place of `{each}`; a second member is the code.
+    #[serde(default)]
+    pub each: Vec<Value>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+    /// Mebibytes by which the node may have grown.
+    #[serde(default = "memory")]
+    pub memory_mib: u64,
+}
+
+fn memory() -> u64 {
+    32
+}
+
+/// One thing that is done.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Step {
+    /// A message.
+    Send(Box<Send>),
+    /// Bytes on sockets, with no care for HTTP.
+    Raw(Box<Raw>),
+    /// Frames of HTTP/2, too many of them.
+    Frames(Frames),
+    /// The host of DID documents answers like this from now on.
+    Host(Value),
+    /// The node is stopped, something is done to its folder, and it is started again.
+    Start(Start),
+    /// A good intent, changed in one small place after it was signed, so often; none may be answered.
+    Mutate(usize),
+    /// Records are published, so many, numbered by `{n}`.
+    Publish(Publish),
+}
+
+/// A message and what must come back.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Send {
+    /// `POST` unless it says otherwise.
+    #[serde(default = "post")]
+    pub method: String,
+    /// `/oap/intent` unless it says otherwise.
+    #[serde(default = "intent_path")]
+    pub path: String,
+    /// Header fields more, or others than usual.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// A good intent with changes.
+    pub intent: Option<Value>,
+    /// A good publication with changes.
+    pub publication: Option<Value>,
+    /// Bytes.
+    pub bytes: Option<Value>,
+    /// The body of an earlier step again, by position.
+    pub again: Option<usize>,
+    /// How often.
+    #[serde(default = "once")]
+    pub times: usize,
+    /// Not so often, once a refusal has this code.
+    pub until: Option<String>,
+    /// So many at once, each over a connection of its own.
+    #[serde(default = "once")]
+    pub at_once: usize,
+    /// Of the last reply.
+    #[serde(default)]
+    pub expect: Expect,
+}
+
+fn post() -> String {
+    "POST".into()
+}
+
+fn intent_path() -> String {
+    "/oap/intent".into()
+}
+
+fn once() -> usize {
+    1
+}
+
+/// What must come back.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// The status.
+    pub status: Option<u16>,
+    /// One of these, where two answers are as good.
+    #[serde(default)]
+    pub status_in: Vec<u16>,
+    /// The code of the refusal.
+    pub code: Option<String>,
+    /// One of these, where two refusals are as good.
+    #[serde(default)]
+    pub code_in: Vec<String>,
+    /// The place.
+    pub pointer: Option<String>,
+    /// The name of the limit.
+    pub limit: Option<String>,
+    /// The identifiers of the candidates, in any order.
+    pub ids: Option<Vec<String>>,
+    /// How many candidates there are.
+    pub candidates: Option<usize>,
+    /// Values by their place in the reply.
+    #[serde(default)]
+    pub has: BTreeMap<String, Value>,
+    /// Places that must be empty.
+    #[serde(default)]
+    pub absent: Vec<String>,
+    /// Texts that must stand nowhere, neither in the head nor in the body.
+    #[serde(default)]
+    pub lacks: Vec<String>,
+    /// The same bytes as the reply to an earlier step.
+    pub same_as: Option<usize>,
+    /// Milliseconds.
+    pub within_ms: Option<u64>,
+    /// Requests that have reached the host of DID documents since it was told how to answer.
+    pub fetches: Option<usize>,
+}
+
+/// Bytes on sockets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Raw {
+    /// What is sent at once.
+    pub bytes: Value,
+    /// What is sent afterwards, byte by byte, with a pause before each.
+    pub drip: Option<Drip>,
+    /// How many sockets.
+    #[serde(default = "once")]
+    pub sockets: usize,
+    /// The status of the first response; none where the connection may be closed without a word.
+    pub status: Option<u16>,
+    /// How many responses there may be.
+    pub responses_max: Option<usize>,
+    /// Whether the node must close every socket.
+    #[serde(default)]
+    pub closed: bool,
+    /// How long it is waited for.
+    pub within_ms: u64,
+    /// Milliseconds in which a good client must be answered meanwhile.
+    pub honest_ms: Option<u64>,
+}
+
+/// Bytes that come slowly.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drip {
+    /// The bytes, over and over.
+    pub bytes: Value,
+    /// Before each round.
+    pub pause_ms: u64,
+}
+
+/// Frames of HTTP/2.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Frames {
+    /// `reset`, `continuation`, `empty_data`, `settings` or `ping`.
+    pub kind: String,
+    /// How many.
+    pub count: usize,
+    /// How long it may take.
+    pub within_ms: u64,
+}
+
+/// A start of the node on a folder that was changed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// The file whose mode is changed, inside the data folder.
+    pub file: String,
+    /// The mode, in octal digits.
+    pub mode: String,
+    /// The exit code of a node that does not start.
+    pub exit: i32,
+    /// What it must say.
+    pub says: String,
+}
+
+/// Records.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Publish {
+    /// Their kind.
+    pub kind: String,
+    /// One of them.
+    pub record: Value,
+    /// How many.
+    #[serde(default = "once")]
+    pub count: usize,
+}
+
+/// All files.
+#[derive(Clone, Debug)]
+pub struct Corpus(Vec<Entry>);
+
+impl Corpus {
+    /// Reads the files of a folder; every row must have a case, a test elsewhere, or a reason.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let mut paths: Vec<_> =
+            std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        paths.sort();
+        let read = |path: &std::path::PathBuf| -> Result<Entry> {
+            let text = std::fs::read(path)?;
+            serde_json::from_slice(&text).with_context(|| path.display().to_string())
+        };
+        let corpus = Self(paths.iter().map(read).collect::<Result<_>>()?);
+        corpus.check()?;
+        Ok(corpus)
+    }
+
+    fn check(&self) -> Result<()> {
+        let mut ids = BTreeSet::new();
+        for case in self.cases() {
+            ensure!(ids.insert(&case.id), "two cases are called `{}`", case.id);
+            let known = self.rows().any(|row| row.row == case.row);
+            ensure!(known, "`{}` belongs to `{}`, which is no row", case.id, case.row);
+        }
+        for row in self.rows() {
+            let shown = self.of(row).next().is_some() || row.elsewhere.is_some() || row.open.is_some();
+            ensure!(shown, "{} has no case, no test elsewhere and no reason", row.row);
+        }
+        Ok(())
+    }
+
+    /// Every case.
+    pub fn cases(&self) -> impl Iterator<Item = &Case> {
+        self.0.iter().flat_map(|entry| &entry.cases)
+    }
+
+    /// Every row.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.0.iter().flat_map(|entry| &entry.rows)
+    }
+
+    /// The cases of a row.
+    pub fn of<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = &'a Case> {
+        self.cases().filter(move |case| case.row == row.row)
+    }
+}
+
+/// Rows in the order of their numbers: `E2.10` after `E2.9`.
+pub(crate) fn order(row: &str) -> (u32, u32) {
+    let (entry, number) = row.trim_start_matches('E').split_once('.').unwrap_or_default();
+    (entry.parse().unwrap_or_default(), number.parse().unwrap_or_default())
+}
