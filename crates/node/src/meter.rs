@@ -10,6 +10,7 @@
 
 use crate::chance;
 use crate::identity::Identity;
+use crate::publish::cannot_write;
 use crate::refusal::Error;
 use crate::replies::Key;
 use aql::Amount;
@@ -20,6 +21,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
+use store::Cause;
 use trust::{Digest, encoding};
 
 /// Bytes from which on a new file is begun.
@@ -156,13 +158,13 @@ impl Meter {
     pub(crate) fn deliver(&self, delivery: &Delivery<'_>, identity: &Identity, now: i64) -> Result<(), Error> {
         let mut state = self.lock()?;
         if state.bytes >= FILE_BYTES {
-            state.begin_file(&self.folder, now).map_err(Error::fault)?;
+            state.begin_file(&self.folder, now).map_err(unwritten)?;
         }
         let (receipts, previous) = state.receipts(delivery, identity)?;
         let line = json!({
             "key": encoding::encode(&delivery.key), "expires": delivery.expires, "receipts": receipts,
         });
-        state.append(&line).map_err(Error::fault)?;
+        state.append(&line).map_err(unwritten)?;
         state.previous = previous;
         Ok(())
     }
@@ -217,6 +219,18 @@ impl Meter {
 
     fn lock(&self) -> Result<MutexGuard<'_, State>, Error> {
         self.state.lock().map_err(|_| Error::fault("a delivery was interrupted; the node must be started again"))
+    }
+}
+
+/// Nothing is delivered that cannot be counted: whoever asks hears what is wrong with the disk.
+fn unwritten(error: io::Error) -> Error {
+    tracing::error!(%error, "a delivery cannot be written down");
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            cannot_write(Cause::Full).into()
+        }
+        io::ErrorKind::ReadOnlyFilesystem => cannot_write(Cause::ReadOnly).into(),
+        _ => Error::fault(error),
     }
 }
 

@@ -291,7 +291,7 @@ pub(crate) fn commit_refused(error: CommitError) -> Error {
 /// Milliseconds after which it may be worth trying a disk again that had no room.
 const ROOM_RETRY_MS: u64 = 5_000;
 
-fn cannot_write(cause: Cause) -> Refusal {
+pub(crate) fn cannot_write(cause: Cause) -> Refusal {
     let (code, detail, retry) = match cause {
         Cause::Full => (
             "storage_full",

@@ -238,10 +238,6 @@ impl House {
         let house = self.clone();
         tokio::spawn(async move {
             let _ = stream.set_nodelay(true);
-            // The HTTP library begins to count with the first byte; whoever says nothing is not waited for.
-            if tokio::time::timeout(house.patience.head, stream.peek(&mut [0])).await.is_err() {
-                return;
-            }
             match &house.tls {
                 None => house.converse(stream, source, &admission, watcher).await,
                 Some(tls) => {
