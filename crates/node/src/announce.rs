@@ -1,5 +1,6 @@
 //! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
 
+use crate::gate;
 use crate::invoke::ACTION;
 use crate::node::Node;
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
@@ -175,6 +176,11 @@ pub(crate) fn limits() -> Value {
             "skew_seconds": intent.skew_seconds,
         },
         "evaluation": {"visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps},
+        "restrictions": {
+            "restrictions": gate::RESTRICTIONS_MAX, "audience": gate::AUDIENCE_MAX,
+            "restriction_visits": gate::RESTRICTION_VISITS_MAX, "views": gate::VIEWS_MAX,
+            "view_bytes": gate::VIEW_BYTES_MAX,
+        },
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
         "edge": {
             "head_bytes": EDGE.head_bytes, "headers": EDGE.headers, "head_ms": EDGE.head_ms, "idle_ms": EDGE.idle_ms,
