@@ -3,8 +3,8 @@
 //! The node answers from what it keeps and claims nothing beyond it: receipts that somebody published, records that a
 //! principal published, incidents that the operator wrote down.
 
-use crate::clock::instant;
 use crate::catalog::parsed;
+use crate::clock::instant;
 use crate::collection::Collection;
 use crate::gate::{View, Viewer};
 use crate::node::{Node, Purpose};

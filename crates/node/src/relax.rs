@@ -130,7 +130,8 @@ impl<'a> Inquiry<'a> {
         let (node, intent) = (self.node, self.intent);
         let entries = self.market.best(intent, node.over_budget, &new, units.len());
         let signals = entries.iter().map(|entry| self.market.look_at(entry.unit).1).collect();
-        let judged = judge(&node.store, (intent, self.viewer), &entries, signals, node.over_budget, &mut self.evaluator)?;
+        let judged =
+            judge(&node.store, (intent, self.viewer), &entries, signals, node.over_budget, &mut self.evaluator)?;
         for (entry, judged) in entries.iter().zip(judged) {
             if node.is_member(intent, &judged, &mut self.evaluator)? {
                 self.looked.insert(entry.unit, judged);

@@ -209,7 +209,9 @@ impl Node {
                 let signals = market.signals_of(&walk.queue, &entries);
                 Ok((entries, signals))
             })?;
-            for judged in judge(&self.store, (intent, &walk.viewer), &entries, signals, self.over_budget, &mut evaluator)? {
+            for judged in
+                judge(&self.store, (intent, &walk.viewer), &entries, signals, self.over_budget, &mut evaluator)?
+            {
                 if !self.is_member(intent, &judged, &mut evaluator)? {
                     continue;
                 }
@@ -274,7 +276,9 @@ impl Node {
             if page.rejections.len() >= REJECTED && !walk.queue.small {
                 break;
             }
-            for judged in judge(&self.store, (intent, &walk.viewer), few, signals.to_vec(), self.over_budget, evaluator)? {
+            for judged in
+                judge(&self.store, (intent, &walk.viewer), few, signals.to_vec(), self.over_budget, evaluator)?
+            {
                 let told = walk.queue.small || judged.judgement.failing.is_empty();
                 if told && self.is_member(intent, &judged, evaluator)? {
                     page.rejections.push(judged);
