@@ -46,14 +46,14 @@ pub(crate) enum Viewer {
     Named(Did),
 }
 
-/// What a publication keeps from the public; every path and every DID in it is good.
+/// What a publication keeps from the public; every path in it is good.
 #[derive(Debug, Default)]
 pub(crate) struct Restrictions(Vec<Restriction>);
 
 #[derive(Debug)]
 struct Restriction {
     path: Path,
-    audience: BTreeSet<String>,
+    audience: Vec<String>,
 }
 
 impl Restrictions {
@@ -76,12 +76,14 @@ impl Restrictions {
         self.0.iter().flat_map(|restriction| &restriction.audience).map(String::as_str).collect()
     }
 
-    /// Whether the restrictions fit their record: it keeps its name, and a cut is cheap.
+    /// Whether the restrictions name DIDs and fit their record: it keeps its name, and a cut is cheap.
     pub(crate) fn check(&self, record: JsonNode<'_>) -> Result<(), Refusal> {
         let (mut hidden, mut visits, name) = (Vec::new(), 0, aql::own_id(record));
         for (number, restriction) in self.0.iter().enumerate() {
             restriction.reach(record, &mut visits, &mut hidden);
-            let at = Pointer::root().child(MEMBER).child(number).child("path");
+            let at = Pointer::root().child(MEMBER).child(number);
+            restriction.check_audience(&at.child("audience"))?;
+            let at = at.child("path");
             if visits > RESTRICTION_VISITS_MAX {
                 let detail = "the restrictions look at too much of the record; name narrower paths";
                 let refusal = Refusal::new(Class::InvalidInput, "path_too_complex", detail).at(at);
@@ -130,20 +132,24 @@ impl Restriction {
         };
         let path = Path::read(text(member("path")?, &at.child("path"))?, &at.child("path"), &aql::Limits::STANDARD)?;
         let at = at.child("audience");
-        let mut audience = BTreeSet::new();
-        for (number, name) in list(member("audience")?, &at, "audience", AUDIENCE_MAX)?.enumerate() {
-            let at = at.child(number);
-            let did = Did::parse(text(name, &at)?);
-            let did = did.map_err(|error| Refusal::new(Class::InvalidInput, error.code(), error.to_string()).at(at))?;
-            audience.insert(did.as_str().to_owned());
+        let listed = list(member("audience")?, &at, "audience", AUDIENCE_MAX)?.enumerate();
+        let audience = listed.map(|(number, name)| text(name, &at.child(number)).map(str::to_owned));
+        Ok(Self { path, audience: audience.collect::<Result<_, _>>()? })
+    }
+
+    /// Done once, when a record comes in: a did:key costs as much as a signature.
+    fn check_audience(&self, at: &Pointer) -> Result<(), Refusal> {
+        for (number, name) in self.audience.iter().enumerate() {
+            let refuse = |code, detail: String| Refusal::new(Class::InvalidInput, code, detail).at(at.child(number));
+            Did::parse(name).map_err(|error| refuse(error.code(), error.to_string()))?;
         }
-        Ok(Self { path, audience })
+        Ok(())
     }
 
     fn admits(&self, viewer: &Viewer) -> bool {
         match viewer {
             Viewer::Public => false,
-            Viewer::Named(did) => self.audience.contains(did.as_str()),
+            Viewer::Named(did) => self.audience.iter().any(|name| name == did.as_str()),
         }
     }
 

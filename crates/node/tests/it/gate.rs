@@ -14,7 +14,7 @@ use trust::SigningKey;
 /// Pairs of answers that every run compares; `RIALTO_PAIRS` asks for more.
 const PAIRS: usize = 600;
 /// Questions about one small market.
-const ROUND: usize = 200;
+const ROUND: usize = 300;
 
 /// A random intent over a market, named and signed.
 fn random_intent(chance: &mut Chance<'_>, secrets: &Secrets, issuer: &SigningKey) -> Vec<u8> {
@@ -163,7 +163,7 @@ fn pairs_that_differ_in_hidden_fields_get_the_same_answers() {
             }
             // Small markets name everybody in an answer; large ones are asked by the index.
             let (records, questions) =
-                if seed % 8 == 1 { (130, ROUND / 4) } else { ([4, 9][seed as usize % 2], ROUND) };
+                if seed % 32 == 1 { (130, ROUND / 6) } else { ([4, 9][seed as usize % 2], ROUND) };
             round(seed, (records, questions), &mut pairs);
             sum.lock().unwrap().add(&pairs);
         }
