@@ -151,9 +151,14 @@ fn round(seed: u64, (records, questions): (usize, usize), pairs: &mut Pairs) {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "whoever wants more pairs than every run compares says so")]
+fn wanted() -> usize {
+    std::env::var("RIALTO_PAIRS").ok().and_then(|pairs| pairs.parse().ok()).unwrap_or(PAIRS)
+}
+
 #[test]
 fn pairs_that_differ_in_hidden_fields_get_the_same_answers() {
-    let wanted = std::env::var("RIALTO_PAIRS").ok().and_then(|pairs| pairs.parse().ok()).unwrap_or(PAIRS);
+    let wanted = wanted();
     let (seeds, sum) = (AtomicU64::new(0), Mutex::new(Pairs::default()));
     let work = || {
         loop {
