@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Unit numbers below this fit where a position in a file could stand.
-const UNITS_MAX: Unit = 1 << 31;
+pub const UNITS_MAX: Unit = 1 << 31;
 /// Neighbours of similar size that are worth merging: fewer would be written more often, more would be asked longer.
 const NEIGHBOURS: usize = 8;
 /// Segments are not merged beyond this, so that positions in them fit into 31 bits.

@@ -33,7 +33,7 @@ mod error;
 
 pub use answer::Bounds;
 pub use error::{Full, IndexError};
-pub use index::Index;
+pub use index::{Index, UNITS_MAX};
 pub use work::{Made, Merging, Sealing};
 
 /// The number of one filed document; numbers rise and are never used again.

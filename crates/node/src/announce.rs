@@ -1,6 +1,7 @@
 //! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
 
 use crate::evidence;
+use crate::gate;
 use crate::invoke::ACTION;
 use crate::lanes;
 use crate::node::Node;
@@ -185,6 +186,11 @@ pub(crate) fn limits() -> Value {
         "delegation": {"links": trust::DELEGATION_LINKS_MAX, "seconds": trust::DELEGATION_SECONDS_MAX},
         "procurement": {"fallbacks": FALLBACKS_MAX},
         "evidence": {"words": evidence::WORDS_MAX, "issuers": evidence::ISSUERS_MAX},
+        "restrictions": {
+            "restrictions": gate::RESTRICTIONS_MAX, "audience": gate::AUDIENCE_MAX,
+            "restriction_visits": gate::RESTRICTION_VISITS_MAX, "views": gate::VIEWS_MAX,
+            "view_bytes": gate::VIEW_BYTES_MAX,
+        },
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
         "edge": {
             "head_bytes": EDGE.head_bytes, "headers": EDGE.headers, "head_ms": EDGE.head_ms, "idle_ms": EDGE.idle_ms,

@@ -5,12 +5,13 @@
 //!
 //! INVARIANT: everything up to `indexes.applied()` is in the indexes and the evidence, and nothing after it.
 
-use crate::collection::{self, Action, Collection, record_of};
+use crate::collection::{self, Action, Collection};
 use crate::evidence::Evidence;
 use crate::fact;
+use crate::gate::{Notice, View, Viewer};
 use crate::indexes::Indexes;
 use crate::refusal::Error;
-use json::Document;
+use json::{Document, Node};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -40,33 +41,39 @@ pub(crate) struct Catalog {
 pub(crate) struct Filing {
     pub(crate) collection: Collection,
     pub(crate) publisher: String,
-    pub(crate) body: Document,
+    /// What everybody may see of it; nothing else of the record is filed.
+    view: View,
     actions: Vec<(Action, Vec<u8>)>,
     fact: Vec<u8>,
+    notice: Option<Notice>,
 }
 
 impl Filing {
     /// Works out what is filed for a record, away from any lock.
-    pub(crate) fn new(kind: Kind, id: &str, publisher: String, body: Document) -> Self {
+    pub(crate) fn new(kind: Kind, id: &str, publisher: String, body: Document) -> Result<Self, Error> {
         let collection = Collection::of_kind(kind);
-        let record = record_of(&body);
-        let fact = fact::encode(collection, 0, id, record);
-        let mut actions = Vec::new();
-        if collection == Collection::Manifests {
-            let mut named = HashSet::new();
-            let positions = record.get("actions").map_or(0, json::Node::len);
-            for position in 0..positions.min(usize::from(u16::MAX)) {
-                // An id stands for one candidate: of two actions with one name the first counts.
-                let action = Action::of(record, position).filter(|action| named.insert(action.id.clone()));
-                if let Some(action) = action {
-                    let part = u16::try_from(position + 1).unwrap_or_default();
-                    let fact = fact::encode(Collection::Actions, part, &action.id, action.document.root());
-                    actions.push((action, fact));
-                }
-            }
-        }
-        Self { collection, publisher, body, actions, fact }
+        let notice = Notice::of(kind, &body)?;
+        let view = View::of(body, &Viewer::Public)?;
+        let fact = fact::encode(collection, 0, id, view.record());
+        let actions = if collection == Collection::Manifests { actions_of(view.record()) } else { Vec::new() };
+        Ok(Self { collection, publisher, view, actions, fact, notice })
     }
+}
+
+/// The actions of a manifest as records, with their facts.
+pub(crate) fn actions_of(manifest: Node<'_>) -> Vec<(Action, Vec<u8>)> {
+    let (mut actions, mut named) = (Vec::new(), HashSet::new());
+    let positions = manifest.get("actions").map_or(0, Node::len);
+    for position in 0..positions.min(usize::from(u16::MAX)) {
+        // An id stands for one candidate: of two actions with one name the first counts.
+        let action = Action::of(manifest, position).filter(|action| named.insert(action.id.clone()));
+        if let Some(action) = action {
+            let part = u16::try_from(position + 1).unwrap_or_default();
+            let fact = fact::encode(Collection::Actions, part, &action.id, action.document.root());
+            actions.push((action, fact));
+        }
+    }
+    actions
 }
 
 /// What happens to the catalog, in the order of the log.
@@ -218,10 +225,13 @@ impl Catalog {
 }
 
 fn file(indexes: &mut Indexes, evidence: &mut Evidence, filing: &Filing, source: u64) -> Result<(), Error> {
-    let record = record_of(&filing.body);
+    let record = filing.view.record();
     let new = indexes.insert(source, filing.collection, &filing.fact, record)?;
     for (action, fact) in &filing.actions {
         indexes.insert(source, Collection::Actions, fact, action.document.root())?;
+    }
+    if let Some(notice) = &filing.notice {
+        indexes.insert(source, Collection::Restricted, &notice.fact, notice.document.root())?;
     }
     if new && filing.collection == Collection::Evidence {
         evidence.insert(source, &filing.publisher, record);
@@ -236,8 +246,8 @@ fn take_evidence_up(indexes: &Indexes, evidence: &mut Evidence, store: &Store) -
         let Some(record) = index.source(unit).map(|source| store.by_number(source)).transpose()?.flatten() else {
             continue;
         };
-        let body = parsed(&record.body)?;
-        evidence.insert(record.number, &record.publisher, record_of(&body));
+        let view = View::of(parsed(&record.body)?, &Viewer::Public)?;
+        evidence.insert(record.number, &record.publisher, view.record());
     }
     Ok(())
 }
@@ -249,7 +259,7 @@ fn step(change: Change, store: &Store) -> Result<Step, Error> {
             let missing = || Error::fault(format!("the record of change {} is missing", change.sequence));
             let record = store.by_number(change.sequence)?.ok_or_else(missing)?;
             let body = parsed(&record.body)?;
-            let filing = Filing::new(record.kind, &record.id, record.publisher, body);
+            let filing = Filing::new(record.kind, &record.id, record.publisher, body)?;
             Ok(Step::File(Box::new(filing), record.number, change.replaces))
         }
     }

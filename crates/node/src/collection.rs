@@ -18,12 +18,21 @@ pub(crate) enum Collection {
     Receipts = 3,
     Evidence = 4,
     Actions = 5,
+    /// Who sees which records differently; nobody asks it by a category.
+    Restricted = 6,
 }
 
 impl Collection {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Manifests, Self::Offers, Self::Knowledge, Self::Receipts, Self::Evidence, Self::Actions];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Manifests,
+        Self::Offers,
+        Self::Knowledge,
+        Self::Receipts,
+        Self::Evidence,
+        Self::Actions,
+        Self::Restricted,
+    ];
 
     /// Where the candidates of a category are; nowhere for a feed of changes.
     pub(crate) fn of(category: Category) -> Option<Self> {
@@ -55,11 +64,13 @@ impl Collection {
             Self::Receipts => "receipts",
             Self::Evidence => "evidence",
             Self::Actions => "actions",
+            Self::Restricted => "restricted",
         }
     }
 }
 
-/// The signed publication around a record, or the bare record of an import.
+/// The record in a signed publication, or the bare record of an import: all of it, for whoever brought it. What others
+/// see of it is a [`crate::gate::View`].
 pub(crate) fn record_of(body: &Document) -> Node<'_> {
     let root = body.root();
     if is_publication(root) { root.get("record").unwrap_or(root) } else { root }
@@ -89,6 +100,7 @@ pub(crate) fn read_again(bytes: &[u8]) -> Result<Document, ParseError> {
 const FROM_MANIFEST: [&str; 6] = ["action_id", "categories", "manifest_id", "oap_version", "risk_class", "tool_did"];
 
 /// An action of a manifest as a record of its own, and what it is called.
+#[derive(Debug)]
 pub(crate) struct Action {
     pub(crate) id: String,
     pub(crate) document: Document,
@@ -157,7 +169,7 @@ pub(crate) fn subject<'a>(collection: Collection, record: Node<'a>) -> Option<&'
         Collection::Actions => "tool_did",
         Collection::Offers => "provider_did",
         Collection::Knowledge => "publisher_did",
-        Collection::Receipts | Collection::Evidence => return None,
+        Collection::Receipts | Collection::Evidence | Collection::Restricted => return None,
     };
     record.get(member)?.as_str()
 }

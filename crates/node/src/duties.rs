@@ -3,8 +3,10 @@
 //! The node answers from what it keeps and claims nothing beyond it: receipts that somebody published, records that a
 //! principal published, incidents that the operator wrote down.
 
+use crate::catalog::parsed;
 use crate::clock::instant;
-use crate::collection::{Collection, record_of};
+use crate::collection::Collection;
+use crate::gate::{View, Viewer};
 use crate::node::{Node, Purpose};
 use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_window, commit_refused, missing, text};
 use crate::refusal::{Class, Error, Refusal};
@@ -57,8 +59,7 @@ impl Node {
         numbers.truncate(limit.min(AUDIT_MAX));
         let mut receipts = Vec::with_capacity(numbers.len());
         for body in self.store.bodies(&numbers)?.into_iter().flatten() {
-            let body = Document::parse(&body, &Limits::DOCUMENT).map_err(Error::fault)?;
-            receipts.push(record_of(&body).to_value());
+            receipts.push(View::of(parsed(&body)?, &Viewer::Public)?.record().to_value());
         }
         Ok(self.identity.sign(json!({
             "type": "oap.audit",

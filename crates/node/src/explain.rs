@@ -5,7 +5,7 @@
 
 use crate::clock::instant;
 use crate::collection::Collection;
-use crate::fact::Fact;
+use crate::gate::{Own, Viewer};
 use crate::lanes::Lane;
 use crate::node::{Node, Purpose};
 use crate::refusal::{Class, Error, Refusal};
@@ -69,7 +69,7 @@ impl Node {
             "resolver_did": self.identity.did().as_str(),
             "held": false,
         });
-        let Some(judged) = self.find(intent, id)? else { return Ok(output) };
+        let Some(judged) = self.find(accepted, id)? else { return Ok(output) };
         let Decided { mut judged, verdict } = self.decide(accepted, judged);
         let rank = if judged.judgement.is_match(self.over_budget) { self.rank_of(accepted, id)? } else { None };
         let ranking = aql::rank(intent, judged.candidate.quality(), judged.judgement.cost);
@@ -100,23 +100,23 @@ impl Node {
     }
 
     /// A candidate of the intent's category by its id, judged.
-    fn find(&self, intent: &Intent, id: &str) -> Result<Option<Judged>, Error> {
+    fn find(&self, accepted: &Accepted, id: &str) -> Result<Option<Judged>, Error> {
+        let intent = &accepted.intent;
         let Some(collection) = Collection::of(intent.category) else { return Ok(None) };
         let record = match collection {
             Collection::Actions => id.rsplit_once('#').map_or(id, |(manifest, _)| manifest),
             _ => id,
         };
         let Some(record) = self.store.record(record)? else { return Ok(None) };
-        let found = self.with_market(intent, None, |market| {
+        let found = self.with_market(accepted, |market| {
             let alive = market.alive();
-            let named = |unit: &index::Unit| {
-                alive.contains(*unit)
-                    && market.index.fact(*unit).and_then(Fact::read).is_some_and(|fact| fact.id() == id)
-            };
-            Ok(market.index.units_of(record.number).find(named).map(|unit| market.look_at(unit)))
+            let named = |unit: &index::Unit| alive.contains(*unit) && market.id(*unit) == Some(id);
+            let unit = market.units_of(record.number).into_iter().find(named);
+            Ok(unit.map(|unit| (market.look_at(unit), Own::is_own(unit))))
         })?;
-        let Some((part, signals)) = found else { return Ok(None) };
-        let candidate = candidate(&record.body, part, signals)?;
+        let Some(((part, signals), is_own)) = found else { return Ok(None) };
+        let viewer = if is_own { &accepted.viewer } else { &Viewer::Public };
+        let candidate = candidate(&record.body, part, viewer, signals)?;
         let mut evaluator = evaluator();
         let judgement = aql::judge(intent, &candidate, self.over_budget, &mut evaluator)?;
         let judged = Judged { candidate, judgement };

@@ -56,7 +56,7 @@ fn categories(collection: Collection) -> &'static [Category] {
         Collection::Offers => &[Category::Commercial],
         Collection::Knowledge => &[Category::Knowledge],
         Collection::Actions => &[Category::Action],
-        Collection::Receipts | Collection::Evidence => &[],
+        Collection::Receipts | Collection::Evidence | Collection::Restricted => &[],
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::catalog::{Filing, Step};
 use crate::collection::{is_publication, record_of};
+use crate::gate::{self, Restrictions};
 use crate::node::Node;
 use crate::publish::{ID_BYTES_MAX, check_authority};
 use crate::refusal::Error;
@@ -147,6 +148,9 @@ impl Node {
         if !root.is_object() {
             return Err("a record is an object".to_owned());
         }
+        if root.get("record").is_some() && root.get(gate::MEMBER).is_some() && !is_publication(root) {
+            return Err("what is restricted stands in a signed publication; let its publisher sign one".to_owned());
+        }
         if let Some(record) = root.get("record").filter(|record| record.is_object() && !is_publication(root)) {
             let bare = self.prepare_record(json::canonical(record), line, kind, record.to_document())?;
             let quality = root.get("quality").map(|quality| self.operators_word(&bare.put.id, quality));
@@ -171,6 +175,7 @@ impl Node {
             let kind = named.ok_or("the publication names no kind we know")?;
             let publisher = verified.signer().to_string();
             check_authority(kind, record_of(&document), &publisher).map_err(|error| error.to_string())?;
+            self.check_restricted(&document).map_err(|error| error.to_string())?;
             (kind, publisher)
         } else {
             let kind = kind.or_else(|| kind_of(root)).ok_or("say what these records are with --kind")?;
@@ -178,8 +183,15 @@ impl Node {
         };
         let id = aql::own_id(record_of(&document)).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
         let id = id.ok_or("a record has a name of its own: `tool.did`, `offer_id` or `id`, of at most 1,024 bytes")?;
-        let filing = Filing::new(kind, &id, publisher.clone(), document);
+        let filing = Filing::new(kind, &id, publisher.clone(), document).map_err(|error| error.to_string())?;
         Ok(Prepared { line, put: Put { id, kind, publisher, body }, filing })
+    }
+
+    /// The same checks that a publication over the network meets.
+    fn check_restricted(&self, publication: &Document) -> Result<(), Error> {
+        let (restrictions, record) = (Restrictions::read(publication.root())?, record_of(publication));
+        restrictions.check(record)?;
+        self.check_audience(&restrictions, &aql::own_id(record).unwrap_or_default(), gate::weight(publication))
     }
 
     /// What the operator says about a record's quality, as evidence.

@@ -12,6 +12,7 @@ mod knowledge;
 mod meter;
 mod explain;
 mod relax;
+mod gate;
 mod publish;
 mod invoke;
 mod duties;
@@ -39,5 +40,6 @@ pub use node::{Config, Node, Operator, turns};
 pub use outbound::{
     Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Line, Message, Reply,
 };
+pub use publish::Exhibit;
 pub use refusal::{Class, Error, Refusal};
 pub use resolve::{PAGE, REJECTED};

@@ -6,6 +6,7 @@
 //! INVARIANT: the order of checks is that of an intent: all that is local before anybody is asked for keys.
 
 use crate::delegation::check_ends;
+use crate::gate::Viewer;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies;
@@ -76,17 +77,23 @@ impl Node {
         if self.replies.is_other(key, digest, self.clock.millis())? {
             return Err(reused().into());
         }
-        let delegation = self.check_signers(&document, &procurement).await?;
+        let (delegation, viewer) = self.check_signers(&document, &procurement).await?;
         let (node, cursor) = (Arc::clone(self), cursor.map(str::to_owned));
         self.work(move || {
-            let chosen = node.first_satisfiable(procurement, &delegation, &document, digest)?;
+            let chosen = node.first_satisfiable(procurement, (&delegation, &viewer), &document, digest)?;
             node.answer_once(&chosen, cursor.as_deref())
         })
         .await
     }
 
     /// The principal signed, or an agent with a chain from the principal.
-    async fn check_signers(&self, document: &Document, procurement: &Procurement) -> Result<Option<Delegation>, Error> {
+    ///
+    /// Whoever signed is who the answer is made for: a chain lends authority, not eyes.
+    async fn check_signers(
+        &self,
+        document: &Document,
+        procurement: &Procurement,
+    ) -> Result<(Option<Delegation>, Viewer), Error> {
         let Procurement { principal, agent, .. } = procurement;
         let list = SignedList::read(document, "signatures")?;
         let by_principal = list.signers().any(|signer| signer == principal);
@@ -102,14 +109,14 @@ impl Node {
                 return Err(Refusal::new(Class::PolicyBlock, "delegation_invalid", detail).at(at).into());
             }
         }
-        Ok(delegation)
+        Ok((delegation, Viewer::Named(signer.clone())))
     }
 
     /// What is wanted, or the first alternative that anybody offers when nobody offers that.
     fn first_satisfiable(
         &self,
         procurement: Procurement,
-        delegation: &Option<Delegation>,
+        (delegation, viewer): (&Option<Delegation>, &Viewer),
         document: &Document,
         digest: [u8; 16],
     ) -> Result<Accepted, Error> {
@@ -117,7 +124,8 @@ impl Node {
         let single = procurement.intents.len() == 1;
         for intent in procurement.intents {
             let (document, issuer) = (document.root().to_document(), procurement.principal.clone());
-            let accepted = Accepted { intent, delegation: delegation.clone(), document, digest, issuer };
+            let (delegation, viewer) = (delegation.clone(), viewer.clone());
+            let accepted = Accepted { intent, delegation, document, digest, issuer, viewer };
             if single || self.has_matches(&accepted)? {
                 return Ok(accepted);
             }

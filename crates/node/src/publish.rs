@@ -3,8 +3,9 @@
 //! The order of checks is that of an intent. One commit writes the record, the entry of the change log and the mark
 //! that makes a repetition harmless; the acknowledgement is signed after it is on disk and in the index.
 
-use crate::collection::record_of;
+use crate::collection::{is_publication, record_of};
 use crate::evidence::{self, Issuer};
+use crate::gate::{self, Restrictions, View, Viewer};
 use crate::node::{Node, Purpose};
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
@@ -34,8 +35,26 @@ struct Publication {
     asks: Asks,
 }
 
+/// A record as the public sees it.
+#[derive(Clone, Debug)]
+pub enum Exhibit {
+    /// Everybody may see all of it: the bytes that came, with the publisher's signature where there is one.
+    Original(store::Record),
+    /// Parts are restricted: a signed document of the node, which is not the publisher's and does not look like it.
+    View {
+        /// What kind the record is.
+        kind: Kind,
+        /// Who signed the original.
+        publisher: String,
+        /// The hash of what is shown; nothing hidden is in it.
+        digest: Hash,
+        /// The signed document.
+        bytes: Vec<u8>,
+    },
+}
+
 enum Asks {
-    Put { id: String, kind: Kind, body: Vec<u8> },
+    Put { id: String, kind: Kind, body: Vec<u8>, restrictions: Restrictions },
     Withdraw { id: String },
 }
 
@@ -64,8 +83,9 @@ impl Node {
         self.off_thread(move || {
             verify(&publication.document, &keys)?;
             node.charge(&publication.publisher, Purpose::Message)?;
-            if let Asks::Put { kind, .. } = &publication.asks {
+            if let Asks::Put { id, kind, restrictions, .. } = &publication.asks {
                 check_authority(*kind, record_of(&publication.document), publication.publisher.as_str())?;
+                node.check_audience(restrictions, id, gate::weight(&publication.document))?;
             }
             let batch = publication.batch(node.clock.millis());
             let committed = debug_span!("commit").in_scope(|| node.store.commit(batch)).map_err(commit_refused)?;
@@ -131,10 +151,31 @@ impl Node {
         self.envelope(&publication.name, output, committed.at)
     }
 
-    /// A record as it was received, with what is known of it.
-    pub fn record(&self, id: &str) -> Result<store::Record, Error> {
+    /// A record as everybody may see it: as it was received, or what its restrictions leave of it, in the node's words.
+    pub fn record(&self, id: &str) -> Result<Exhibit, Error> {
         let unknown = || Refusal::new(Class::NotFound, "record_not_found", "no active record has this id");
-        Ok(self.store.record(id)?.ok_or_else(unknown)?)
+        let record = self.store.record(id)?.ok_or_else(unknown)?;
+        let body = crate::catalog::parsed(&record.body)?;
+        if !is_publication(body.root()) {
+            return Ok(Exhibit::Original(record));
+        }
+        let view = View::of(body, &Viewer::Public)?;
+        if !view.is_cut() {
+            return Ok(Exhibit::Original(record));
+        }
+        let shown = view.record();
+        let digest = Hash::of(&json::canonical(shown));
+        // Neither revision, place in the log nor time of arrival: they would tell when something hidden changed.
+        let output = json!({
+            "type": "oap.record.view",
+            "record_id": record.id,
+            "kind": record.kind.name(),
+            "publisher_did": record.publisher,
+            "record": shown.to_value(),
+            "resolver_did": self.identity.did().as_str(),
+        });
+        let bytes = self.envelope(&record.id, output, self.clock.millis());
+        Ok(Exhibit::View { kind: record.kind, publisher: record.publisher, digest, bytes })
     }
 }
 
@@ -149,7 +190,7 @@ impl Publication {
         };
         let (mut puts, mut withdrawals) = (Vec::new(), Vec::new());
         match &self.asks {
-            Asks::Put { id, kind, body } => {
+            Asks::Put { id, kind, body, .. } => {
                 puts.push(Put { id: id.clone(), kind: *kind, publisher, body: body.clone() });
             }
             Asks::Withdraw { id } => withdrawals.push(Withdrawal { id: id.clone(), publisher }),
@@ -176,7 +217,7 @@ pub(crate) fn check_authority(kind: Kind, record: json::Node<'_>, publisher: &st
     Err(Refusal::new(Class::PolicyBlock, "publisher_not_authorized", detail).at(at).into())
 }
 
-const PUT: [&str; 6] = ["publication_id", "kind", "record", "publisher_did", "issued_at", "signature"];
+const PUT: [&str; 7] = ["publication_id", "kind", "record", gate::MEMBER, "publisher_did", "issued_at", "signature"];
 const WITHDRAW: [&str; 5] = ["publication_id", "withdraw", "publisher_did", "issued_at", "signature"];
 
 fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
@@ -204,7 +245,9 @@ fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
         None => {
             let kind = Kind::parse(&text(&document, "kind")?)
                 .ok_or_else(|| invalid("kind", "manifest, offer, knowledge, receipt or evidence belongs here"))?;
-            Asks::Put { id: record_id(&document, kind)?, kind, body: bytes.to_vec() }
+            let (id, restrictions) = (record_id(&document, kind)?, Restrictions::read(document.root())?);
+            restrictions.check(record_of(&document))?;
+            Asks::Put { id, kind, body: bytes.to_vec(), restrictions }
         }
     };
     Ok(Publication { digest: Hash::of(bytes), name, publisher, issued_at, asks, document })

@@ -14,6 +14,7 @@
 
 mod parts;
 
+use crate::gate::Viewer;
 use crate::node::Node;
 use crate::refusal::Error;
 use crate::resolve::{Accepted, Judged, Market, evaluator, judge};
@@ -43,8 +44,8 @@ impl Node {
     /// How many candidates satisfy the question and its leaves, who misses it by little, and what would let them in.
     pub(crate) fn explain_question(&self, accepted: &Accepted) -> Result<Value, Error> {
         let intent = &accepted.intent;
-        self.with_market(intent, None, |market| {
-            let mut inquiry = Inquiry::new(self, market, intent)?;
+        self.with_market(accepted, |market| {
+            let mut inquiry = Inquiry::new(self, market, accepted)?;
             let mut output = json!({
                 "type": "oap.explanation",
                 "intent_id": intent.intent_id,
@@ -68,6 +69,7 @@ struct Inquiry<'a> {
     node: &'a Node,
     market: &'a Market<'a>,
     intent: &'a Intent,
+    viewer: &'a Viewer,
     evaluator: Evaluator,
     parts: Vec<Part<'a>>,
     /// Who satisfies each leaf.
@@ -83,7 +85,8 @@ struct Inquiry<'a> {
 }
 
 impl<'a> Inquiry<'a> {
-    fn new(node: &'a Node, market: &'a Market<'a>, intent: &'a Intent) -> Result<Self, Error> {
+    fn new(node: &'a Node, market: &'a Market<'a>, accepted: &'a Accepted) -> Result<Self, Error> {
+        let (intent, viewer) = (&accepted.intent, &accepted.viewer);
         let parts = Part::all(intent.constraints.tree());
         let mut sum = Sum::new(market, &intent.constraints)?;
         let (mut each, mut rest) = (Vec::new(), market.membership()?);
@@ -95,9 +98,9 @@ impl<'a> Inquiry<'a> {
         let mut whole = market.membership()?;
         parts::and(&mut whole, &market.enumerate(&intent.constraints)?);
         let without = parts::all_but_one(&each, rest);
-        let (looked, loads) = (HashMap::new(), 0);
+        let (evaluator, looked, loads) = (evaluator(), HashMap::new(), 0);
         let mut inquiry =
-            Self { node, market, intent, evaluator: evaluator(), parts, counts, each, without, whole, looked, loads };
+            Self { node, market, intent, viewer, evaluator, parts, counts, each, without, whole, looked, loads };
         inquiry.decide()?;
         Ok(inquiry)
     }
@@ -127,7 +130,8 @@ impl<'a> Inquiry<'a> {
         let (node, intent) = (self.node, self.intent);
         let entries = self.market.best(intent, node.over_budget, &new, units.len());
         let signals = entries.iter().map(|entry| self.market.look_at(entry.unit).1).collect();
-        let judged = judge(&node.store, intent, &entries, signals, node.over_budget, &mut self.evaluator)?;
+        let judged =
+            judge(&node.store, (intent, self.viewer), &entries, signals, node.over_budget, &mut self.evaluator)?;
         for (entry, judged) in entries.iter().zip(judged) {
             if node.is_member(intent, &judged, &mut self.evaluator)? {
                 self.looked.insert(entry.unit, judged);

@@ -18,6 +18,7 @@ pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
 use crate::chance;
 use crate::collection::Collection;
 use crate::evidence::Moment;
+use crate::gate::{Own, Viewer};
 use crate::lanes::Lane;
 use crate::node::{Node, Purpose};
 use crate::policy::{self, Verdict};
@@ -148,10 +149,11 @@ impl Node {
     /// The beginning of an answer: everybody who may be in it, as of now.
     fn walk(&self, accepted: &Accepted) -> Result<Walk, Error> {
         let intent = &accepted.intent;
-        self.with_market(intent, None, |market| {
+        self.with_market(accepted, |market| {
             Ok(Walk {
                 digest: accepted.digest,
                 moment: market.moment,
+                viewer: accepted.viewer.clone(),
                 queue: market.queue(intent, self.over_budget)?,
                 returned: 0,
                 expires: expiry(intent),
@@ -181,11 +183,31 @@ impl Node {
         }
     }
 
-    /// Looks at the market as one moment, now or the one that an answer began with: nothing is published meanwhile.
+    /// Looks at the market as it is now, with the eyes of whoever asks: nothing is published meanwhile.
     pub(crate) fn with_market<T>(
+        &self,
+        accepted: &Accepted,
+        ask: impl FnOnce(&Market<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.look(&accepted.intent, None, &accepted.viewer, ask)
+    }
+
+    /// Looks at the market again, as of the moment that an answer began with.
+    fn with_market_at<T>(
+        &self,
+        intent: &Intent,
+        moment: Moment,
+        ask: impl FnOnce(&Market<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        // The queue remembers the issuer's own views; what is published to him meanwhile is none of this answer.
+        self.look(intent, Some(moment), &Viewer::Public, ask)
+    }
+
+    fn look<T>(
         &self,
         intent: &Intent,
         moment: Option<Moment>,
+        viewer: &Viewer,
         ask: impl FnOnce(&Market<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let collection = Collection::of(intent.category).ok_or_else(|| Error::fault("a feed has no candidates"))?;
@@ -196,7 +218,8 @@ impl Node {
         if !evidence.reaches(moment) {
             return Err(pages::unknown().into());
         }
-        ask(&Market { index: indexes.of(collection), evidence: &evidence, collection, also, moment })
+        let own = Own::of(&indexes, &self.store, collection, viewer)?;
+        ask(&Market { index: indexes.of(collection), evidence: &evidence, collection, also, moment, own })
     }
 
     /// Takes candidates in the order of the answer until the page is full, `most` of them.
@@ -213,14 +236,16 @@ impl Node {
         let mut evaluator = evaluator();
         while page.matches.len() < sought && !walk.queue.is_done() {
             let asked = (sought - page.matches.len()).min(PAGE + 1);
-            let (entries, signals) = self.with_market(intent, Some(walk.moment), |market| {
+            let (entries, signals) = self.with_market_at(intent, walk.moment, |market| {
                 market.recall(&self.store, &mut walk.queue)?;
                 market.sort(&mut walk.queue, asked);
                 let entries = walk.queue.next(asked);
                 let signals = market.signals_of(&walk.queue, &entries);
                 Ok((entries, signals))
             })?;
-            for judged in judge(&self.store, intent, &entries, signals, self.over_budget, &mut evaluator)? {
+            for judged in
+                judge(&self.store, (intent, &walk.viewer), &entries, signals, self.over_budget, &mut evaluator)?
+            {
                 if !self.is_member(intent, &judged, &mut evaluator)? {
                     continue;
                 }
@@ -295,7 +320,7 @@ impl Node {
         page: &mut Page,
         evaluator: &mut aql::Evaluator,
     ) -> Result<(), Error> {
-        let (refused, signals) = self.with_market(intent, Some(walk.moment), |market| {
+        let (refused, signals) = self.with_market_at(intent, walk.moment, |market| {
             market.recall(&self.store, &mut walk.queue)?;
             let refused = walk.queue.refused();
             let signals = market.signals_of(&walk.queue, &refused);
@@ -306,7 +331,9 @@ impl Node {
             if page.rejections.len() >= most && !walk.queue.small {
                 break;
             }
-            for judged in judge(&self.store, intent, few, signals.to_vec(), self.over_budget, evaluator)? {
+            for judged in
+                judge(&self.store, (intent, &walk.viewer), few, signals.to_vec(), self.over_budget, evaluator)?
+            {
                 let told = walk.queue.small || judged.judgement.failing.is_empty();
                 if told && self.is_member(intent, &judged, evaluator)? {
                     page.rejections.push(Decided { judged, verdict: None });

@@ -195,7 +195,7 @@ impl Live {
     /// Publishes a record and waits until it is acknowledged.
     pub(crate) fn publish(&self, by: &str, kind: &str, record: &Value) -> Result<Said> {
         let records = self.target.records.as_ref().context(NO_RECORDS)?;
-        let publication = self.publication(by, kind, record)?;
+        let publication = self.publication(by, kind, record, None)?;
         let said = self.target.post(records, publication.to_string().as_bytes())?;
         is_signed(&said)?;
         let id = said.value.pointer("/output/record_id").and_then(Value::as_str);
@@ -209,14 +209,17 @@ impl Live {
         self.published.lock().unwrap_or_else(PoisonError::into_inner).push((id.to_owned(), by.to_owned()));
     }
 
-    /// A signed publication.
-    pub(crate) fn publication(&self, by: &str, kind: &str, record: &Value) -> Result<Value> {
+    /// A signed publication; `restricted` says what only some may see.
+    pub(crate) fn publication(&self, by: &str, kind: &str, record: &Value, restricted: Option<Value>) -> Result<Value> {
         let key = self.parties.key(by);
-        let publication = json!({
+        let mut publication = json!({
             "publication_id": format!("urn:rialto:publication:{}", self.parties.fresh()),
             "kind": kind, "record": record,
             "publisher_did": key.did_key().as_str(), "issued_at": self.parties.time(0),
         });
+        if let (Some(members), Some(restricted)) = (publication.as_object_mut(), restricted) {
+            members.insert("restricted".to_owned(), restricted);
+        }
         signed(&publication, &key)
     }
 

@@ -84,7 +84,8 @@ impl Course<'_> {
                 record["x_case"] = json!(self.run);
             }
             let kind = step["kind"].as_str().unwrap_or("manifest");
-            let publication = self.live.publication(by, kind, &record)?;
+            let restricted = step.get("restricted").map(|listed| self.fill(listed, i)).transpose()?;
+            let publication = self.live.publication(by, kind, &record, restricted)?;
             let records = target.records.clone().context("no endpoint for records")?;
             ("POST", records, self.body(step, publication)?)
         } else if let Some(id) = step["withdraw"].as_str() {

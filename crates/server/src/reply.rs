@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use axum::http::{Response, StatusCode};
-use node::{Class, Error, Node, Refusal};
+use node::{Class, Error, Exhibit, Node, Refusal};
 
 /// The media type of signed documents.
 const OAP_JSON: HeaderValue = HeaderValue::from_static("application/oap+json; charset=utf-8");
@@ -78,15 +78,22 @@ fn status(class: Class) -> StatusCode {
     }
 }
 
-/// A record as it was received, or the word that the caller's copy of it is still right.
-pub(crate) fn record(record: store::Record, headers: &HeaderMap) -> Response<Body> {
-    let etag = format!("\"sha256:{}\"", store::Hash::of(&record.body));
+/// A record as the public sees it, or the word that the caller's copy of it is still right.
+pub(crate) fn record(exhibit: Exhibit, headers: &HeaderMap) -> Response<Body> {
+    let (media_type, digest, bytes, kind, publisher, place) = match exhibit {
+        Exhibit::Original(record) => {
+            let place = Some((record.revision, record.number));
+            (JSON, store::Hash::of(&record.body), record.body, record.kind, record.publisher, place)
+        }
+        Exhibit::View { kind, publisher, digest, bytes } => (OAP_JSON, digest, bytes, kind, publisher, None),
+    };
+    let etag = format!("\"sha256:{digest}\"");
     let mut response = if request::has(headers, &etag) {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response
     } else {
-        with_type(StatusCode::OK, JSON, record.body)
+        with_type(StatusCode::OK, media_type, bytes)
     };
     let mut told = |name: &'static str, value: String| {
         if let Ok(value) = HeaderValue::from_str(&value) {
@@ -96,9 +103,11 @@ pub(crate) fn record(record: store::Record, headers: &HeaderMap) -> Response<Bod
     told("etag", etag);
     // A record can be replaced or withdrawn at any moment: ask, and a copy costs nothing.
     told("cache-control", "no-cache".to_owned());
-    told("oap-record-kind", record.kind.name().to_owned());
-    told("oap-record-revision", record.revision.to_string());
-    told("oap-record-sequence", record.number.to_string());
-    told("oap-record-publisher", record.publisher);
+    told("oap-record-kind", kind.name().to_owned());
+    if let Some((revision, number)) = place {
+        told("oap-record-revision", revision.to_string());
+        told("oap-record-sequence", number.to_string());
+    }
+    told("oap-record-publisher", publisher);
     response
 }

@@ -7,7 +7,7 @@ use crate::keys::KeyChoice;
 use crate::output::text::{json_line, shown};
 use crate::output::{self, DIM, GOOD, WARN, count, paint};
 use crate::peer::{Destination, Message, Peer, Refused, Said};
-use crate::publication::{self, Publication};
+use crate::publication::{self, Publication, Restriction};
 use crate::{clock, house};
 use json::{Document, Node, json};
 use std::io::{BufRead, BufReader, Read};
@@ -18,12 +18,14 @@ use store::Kind;
 ///
 /// Each record is wrapped in a publication and signed with the local key; the node's signed acknowledgement, which means
 /// that the record is on its disk, is verified and shown. A record must name you as the one who stands for it. What
-/// the node refuses is reported with the reason, and the rest goes on.
+/// the node refuses is reported with the reason, and the rest goes on. What is restricted is not there for anybody else:
+/// not in answers, not in reasons, not when the record is looked at.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
   rialto publish manifest.json --kind manifest
   rialto publish offers.ndjson --kind offer --to https://node.example
+  rialto publish manifest.json --restrict /pricing=did:web:buyer.example
 
 Exits with 1 when a record was refused.")]
 pub(crate) struct Publish {
@@ -34,6 +36,10 @@ pub(crate) struct Publish {
     /// What the records are; seen from each record when absent
     #[arg(long, value_name = "KIND", value_parser = import::kind)]
     kind: Option<Kind>,
+
+    /// Let only these see what a path reaches in each record, such as /pricing=did:web:a.example,did:web:b.example
+    #[arg(long, value_name = "PATH=DID[,DID]", value_parser = Restriction::parse)]
+    restrict: Vec<Restriction>,
 
     #[command(flatten)]
     destination: Destination,
@@ -72,7 +78,7 @@ impl Publish {
         for path in &self.files {
             for text in Records::open(path)? {
                 let text = text.map_err(|error| Failure::io("read", path, &error))?;
-                match publication::of_record(&text, self.kind, &key, clock::now()) {
+                match publication::of_record(&text, self.kind, &self.restrict, &key, clock::now()) {
                     Ok(publication) => waiting.push((text, publication)),
                     Err(failure) => self.refuse(&text, &failure, &mut tally)?,
                 }

@@ -99,6 +99,41 @@ fn records_come_and_go_with_their_publisher() {
 }
 
 #[test]
+fn what_is_restricted_is_there_for_those_who_are_named() {
+    let home = Home::new("restrict");
+    home.run(&["keys", "new"]).exits(0);
+    let friend = home.path("friend.json");
+    home.run(&["keys", "new", "--file", &friend]).exits(0);
+    let shown = home.run(&["keys", "show", "--json", "--file", &friend]).exits(0).json();
+    let (did, node) = (own_did(&home), Node::start(&home));
+    let restrict = format!("/price={}", shown["did"].as_str().unwrap());
+    let file = home.file("offer.json", &offer(&did, 1));
+    home.run(&["publish", &file, "--to", &node.url, "--restrict", &restrict]).exits(0).says("published");
+    let question = home.file(
+        "price.json",
+        r#"{"category": "commercial", "constraints": {"path": "/price/amount", "operator": "eq", "value": "1.50"},
+            "projection": {"include": ["/price"]}}"#,
+    );
+    ask(&home, &node, &question, &["--key", &friend]).exits(0).says("1 answer\n").says("1.50");
+    let stranger = ask(&home, &node, &question, &["--json"]).exits(1).out;
+    assert!(stranger.contains("\"candidates\":[]"), "{stranger}");
+    let view = node.get("/oap/records/urn%3Aoap%3Aoffer%3Amine%3A1");
+    assert!(view.contains("oap.record.view") && view.contains("vermilion") && !view.contains("1.50"), "{view}");
+
+    home.run(&["publish", &file, "--to", &node.url, "--restrict", "/price"]).exits(2).complains("PATH=DID");
+    home.run(&["publish", &file, "--to", &node.url, "--restrict", "/price=somebody"]).exits(2).complains("DID");
+    let name = format!("/offer_id={did}");
+    let refused = home.run(&["publish", &file, "--to", &node.url, "--restrict", &name]).exits(1);
+    refused.complains("error[record_name_restricted]");
+    // Restrictions beside an unsigned record are taken along.
+    let beside = json!({"record": serde_json::from_str::<Value>(&offer(&did, 2)).unwrap(),
+        "restricted": [{"path": "/price", "audience": [did]}]});
+    let beside = home.file("beside.json", &beside.to_string());
+    home.run(&["publish", &beside, "--to", &node.url]).exits(0).says("published");
+    assert!(!node.get("/oap/records/urn%3Aoap%3Aoffer%3Amine%3A2").contains("2.50"));
+}
+
+#[test]
 fn nobody_publishes_in_the_name_of_another() {
     let home = Home::new("publish-others");
     home.run(&["keys", "new"]).exits(0);

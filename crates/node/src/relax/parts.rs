@@ -1,5 +1,6 @@
 //! RFC 0020 §3.2: a constraint tree as parts that must all hold, and sets of candidates around each of them.
 
+use crate::gate::Truths;
 use crate::refusal::Error;
 use crate::resolve::Market;
 use aql::{Constraints, Tree};
@@ -63,6 +64,8 @@ pub(super) struct Sum<'a> {
     market: &'a Market<'a>,
     constraints: &'a Constraints,
     alive: RoaringBitmap,
+    /// What each leaf is for those that look different to whoever asks.
+    own: Truths,
     members: Bounds,
     /// Who of the category satisfies each leaf; every leaf stands in exactly one part.
     pub(super) leaves: Vec<Bounds>,
@@ -71,7 +74,8 @@ pub(super) struct Sum<'a> {
 impl<'a> Sum<'a> {
     pub(super) fn new(market: &'a Market<'a>, constraints: &'a Constraints) -> Result<Self, Error> {
         let leaves = vec![Bounds::default(); constraints.leaves().len()];
-        Ok(Self { market, constraints, alive: market.alive(), members: market.membership()?, leaves })
+        let own = market.own.ask(constraints);
+        Ok(Self { market, constraints, alive: market.alive(), own, members: market.membership()?, leaves })
     }
 
     /// Who satisfies a part.
@@ -103,7 +107,7 @@ impl<'a> Sum<'a> {
     }
 
     fn leaf(&mut self, number: usize, wanted: bool) -> Result<Bounds, Error> {
-        let bounds = self.market.index.leaf_bounds(self.constraints, number)?;
+        let bounds = self.market.leaf_bounds(self.constraints, number, &self.own)?;
         if let Some(slot) = self.leaves.get_mut(number) {
             *slot = bounds.clone();
             and(slot, &self.members);

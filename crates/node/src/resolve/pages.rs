@@ -5,6 +5,7 @@
 
 use super::select::Queue;
 use crate::evidence::Moment;
+use crate::gate::Viewer;
 use crate::refusal::{Class, Error, Refusal};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -19,6 +20,8 @@ pub(crate) struct Walk {
     pub(crate) digest: [u8; 16],
     /// When the first page was chosen; what others say about quality afterwards does not count.
     pub(crate) moment: Moment,
+    /// Whose eyes it was chosen for.
+    pub(crate) viewer: Viewer,
     pub(crate) queue: Queue,
     /// Candidates of the pages before.
     pub(crate) returned: usize,

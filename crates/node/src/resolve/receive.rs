@@ -6,6 +6,7 @@
 //! overheard a message could (decisions/0060).
 
 use crate::clock::Clock;
+use crate::gate::Viewer;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies;
@@ -44,6 +45,8 @@ pub(crate) struct Accepted {
     pub(crate) document: Document,
     pub(crate) digest: [u8; 16],
     pub(crate) issuer: Did,
+    /// Whose eyes the answer is made for.
+    pub(crate) viewer: Viewer,
 }
 
 impl Node {
@@ -119,13 +122,17 @@ impl Node {
 impl Received {
     /// Checks the signature, which is the last thing before the store is touched.
     pub(crate) fn verify(self, keys: Option<&DidDocument>, delegation: Option<Delegation>) -> Result<Accepted, Error> {
-        match (self.proof, keys) {
-            (Proof::Waived, _) => {}
-            (Proof::Signature, Some(keys)) => verify(&self.document, keys)?,
+        let viewer = match (self.proof, keys) {
+            // A name that nobody proved opens nothing.
+            (Proof::Waived, _) => Viewer::Public,
+            (Proof::Signature, Some(keys)) => {
+                verify(&self.document, keys)?;
+                Viewer::Named(self.issuer.clone())
+            }
             (Proof::Signature, None) => return Err(Error::fault("a signature is to be checked without keys")),
-        }
+        };
         let Self { intent, document, digest, issuer, .. } = self;
-        Ok(Accepted { intent, delegation, document, digest, issuer })
+        Ok(Accepted { intent, delegation, document, digest, issuer, viewer })
     }
 }
 

@@ -7,9 +7,10 @@
 //! INVARIANT: the answer is the one that [`aql::resolve`] gives over all candidates of the collection.
 
 use crate::catalog::parsed;
-use crate::collection::{Action, Collection, is_publication, record_of};
+use crate::collection::{Action, Collection};
 use crate::evidence::{Evidence, Moment};
 use crate::fact::{self, Fact};
+use crate::gate::{Own, Truths, View, Viewer};
 use crate::refusal::Error;
 use aql::{Amount, Candidate, Constraints, Evaluator, Fuel, Intent, Judgement, Match, OverBudget, Rejection, Signals};
 use index::{Bounds, Index, Unit};
@@ -82,6 +83,8 @@ pub(crate) struct Market<'a> {
     /// What the category demands beside the intent's own constraints.
     pub(crate) also: Option<&'a Constraints>,
     pub(crate) moment: Moment,
+    /// What looks different to whoever asks; nothing while later pages are made, whose queue knows it.
+    pub(crate) own: Own,
 }
 
 impl Market<'_> {
@@ -89,7 +92,7 @@ impl Market<'_> {
     pub(crate) fn queue(&self, intent: &Intent, over_budget: OverBudget) -> Result<Queue, Error> {
         // Most questions ask the whole collection: then there is no set of members to be made.
         let (small, possible) = match self.also {
-            None if self.index.count() > SMALL => (false, self.enumerate(&intent.constraints)?.possible),
+            None if self.is_large() => (false, self.enumerate(&intent.constraints)?.possible),
             _ => {
                 let members = self.members()?;
                 let small = members.len() <= SMALL;
@@ -107,12 +110,30 @@ impl Market<'_> {
         self.first_by_id(&mut refused);
         queue.refused = refused;
         queue.units = possible;
+        for (unit, fact) in self.own.facts() {
+            queue.units.remove(unit);
+            queue.lost.insert(unit, fact.into());
+        }
         Ok(queue)
+    }
+
+    /// Whether there are more candidates than are looked at one by one.
+    fn is_large(&self) -> bool {
+        if self.own.is_empty() { self.index.count() > SMALL } else { self.alive().len() > SMALL }
     }
 
     /// The living candidates of the collection.
     pub(crate) fn alive(&self) -> RoaringBitmap {
-        self.index.alive()
+        let mut alive = self.index.alive();
+        self.own.add_all(&mut alive);
+        alive
+    }
+
+    /// The candidates of a record.
+    pub(crate) fn units_of(&self, source: u64) -> Vec<Unit> {
+        let mut own: Vec<Unit> = self.own.units_of(source).collect();
+        own.extend(self.index.units_of(source).filter(|unit| !self.own.replaces(*unit)));
+        own
     }
 
     /// The candidates of the category.
@@ -122,19 +143,37 @@ impl Market<'_> {
 
     /// Who certainly and who possibly satisfies constraints, of whatever category.
     pub(crate) fn enumerate(&self, constraints: &Constraints) -> Result<Bounds, Error> {
-        Ok(self.index.enumerate(constraints)?)
+        let mut bounds = self.index.enumerate(constraints)?;
+        if !self.own.is_empty() {
+            self.own.amend(&mut bounds, &self.own.ask(constraints), |holds, _| holds);
+        }
+        Ok(bounds)
+    }
+
+    /// The same for one leaf by itself; `own` is what the own views say.
+    pub(crate) fn leaf_bounds(&self, constraints: &Constraints, leaf: usize, own: &Truths) -> Result<Bounds, Error> {
+        let mut bounds = self.index.leaf_bounds(constraints, leaf)?;
+        self.own.amend(&mut bounds, own, |_, leaves| leaves.get(leaf).copied().unwrap_or_default());
+        Ok(bounds)
     }
 
     /// Who certainly and who possibly is of the category.
     pub(crate) fn membership(&self) -> Result<Bounds, Error> {
         match self.also {
-            Some(also) => Ok(self.index.enumerate(also)?),
+            Some(also) => self.enumerate(also),
             None => Ok(Bounds { certain: self.alive(), possible: self.alive() }),
         }
     }
 
     fn fact(&self, unit: Unit) -> Option<(Fact<'_>, u64)> {
-        Some((Fact::read(self.index.fact(unit)?)?, self.index.source(unit)?))
+        let filed = || Some((self.index.fact(unit)?, self.index.source(unit)?));
+        let (fact, source) = self.own.fact(unit).or_else(filed)?;
+        Some((Fact::read(fact)?, source))
+    }
+
+    /// What a candidate is called.
+    pub(crate) fn id(&self, unit: Unit) -> Option<&str> {
+        self.fact(unit).map(|(fact, _)| fact.id())
     }
 
     /// Which part of its record a candidate is, and what is known of its quality.
@@ -196,7 +235,7 @@ impl Market<'_> {
     fn remembered<'a>(&'a self, lost: &'a Lost, unit: Unit) -> Option<Fact<'a>> {
         match lost.get(&unit) {
             Some(fact) => Fact::read(fact),
-            None => self.index.fact(unit).and_then(Fact::read),
+            None => self.fact(unit).map(|(fact, _)| fact),
         }
     }
 
@@ -221,7 +260,8 @@ impl Market<'_> {
 
     fn made_again(&self, store: &Store, entry: &Entry) -> Result<Vec<u8>, Error> {
         let body = store.bodies(&[entry.source])?.pop().flatten().ok_or_else(|| missing(entry.source))?;
-        let candidate = candidate(&body, entry.part, Signals::default())?;
+        // Own views are remembered from the first page on, so this is one that the index knew.
+        let candidate = candidate(&body, entry.part, &Viewer::Public, Signals::default())?;
         Ok(fact::encode(self.collection, entry.part, &candidate.id, candidate.record()))
     }
 
@@ -315,10 +355,10 @@ impl Queue {
     }
 }
 
-/// Loads and judges candidates, in the order given.
+/// Loads and judges candidates, in the order given, as `viewer` sees them.
 pub(crate) fn judge(
     store: &Store,
-    intent: &Intent,
+    (intent, viewer): (&Intent, &Viewer),
     entries: &[Entry],
     signals: Vec<Signals>,
     over_budget: OverBudget,
@@ -328,7 +368,8 @@ pub(crate) fn judge(
     let bodies = store.bodies(&numbers)?;
     let mut judged = Vec::with_capacity(entries.len());
     for ((entry, body), signals) in entries.iter().zip(bodies).zip(signals) {
-        let candidate = candidate(&body.ok_or_else(|| missing(entry.source))?, entry.part, signals)?;
+        let viewer = if Own::is_own(entry.unit) { viewer } else { &Viewer::Public };
+        let candidate = candidate(&body.ok_or_else(|| missing(entry.source))?, entry.part, viewer, signals)?;
         let judgement = aql::judge(intent, &candidate, over_budget, evaluator)?;
         judged.push(Judged { candidate, judgement });
     }
@@ -339,22 +380,15 @@ fn missing(source: u64) -> Error {
     Error::fault(format!("the record {source} is missing"))
 }
 
-/// The candidate in a stored body: the record, or one of the actions of a manifest.
-pub(crate) fn candidate(body: &[u8], part: u16, signals: Signals) -> Result<Candidate, Error> {
-    let document = parsed(body)?;
-    let record = record_of(&document);
+/// The candidate in a stored body as a viewer sees it: the record, or one of the actions of a manifest.
+pub(crate) fn candidate(body: &[u8], part: u16, viewer: &Viewer, signals: Signals) -> Result<Candidate, Error> {
+    let view = View::of(parsed(body)?, viewer)?;
     if let Some(position) = usize::from(part).checked_sub(1) {
         let gone = || Error::fault("an action of a stored manifest is missing");
-        let action = Action::of(record, position).ok_or_else(gone)?;
+        let action = Action::of(view.record(), position).ok_or_else(gone)?;
         return Ok(Candidate::new(action.id, action.document, None, signals));
     }
-    let id = aql::own_id(record).unwrap_or_default();
-    let published = is_publication(document.root());
-    Ok(if published {
-        Candidate::published(id, document, signals)
-    } else {
-        Candidate::new(id, document, None, signals)
-    })
+    Ok(view.into_candidate(signals))
 }
 
 /// What one intent's answer may cost.

@@ -100,15 +100,16 @@ fn compare_counts(explanation: &Value, constraints: &Constraints, candidates: &[
 
 /// What came of comparing many questions.
 #[derive(Debug, Default)]
-struct Tally {
-    compared: usize,
-    matches: usize,
+pub(crate) struct Tally {
+    pub(crate) compared: usize,
+    pub(crate) matches: usize,
     pages: usize,
     refused: usize,
-    out_of_fuel: usize,
+    pub(crate) out_of_fuel: usize,
 }
 
-fn compare(world: &World, market: &Market, message: &[u8], tally: &mut Tally) {
+/// Holds an answer and its explanation against asking every candidate of the market that the issuer sees.
+pub(crate) fn compare(world: &World, market: &Market, message: &[u8], tally: &mut Tally) {
     let read = Intent::parse(message, &Limits::STANDARD);
     let intent = match read {
         Ok((intent, _)) => intent,

@@ -7,7 +7,7 @@ use conformance::generate;
 use json::{Document, Value, json};
 
 /// Records by kind, and what others say about them.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Market {
     pub(crate) manifests: Vec<Value>,
     pub(crate) offers: Vec<Value>,
@@ -37,6 +37,10 @@ impl Market {
         world.import("manifest", &self.manifests);
         world.import("offer", &self.offers);
         world.import("knowledge", &self.knowledge);
+        self.import_evidence_into(world);
+    }
+
+    pub(crate) fn import_evidence_into(&self, world: &World) {
         let evidence = self.evidence.iter().enumerate().map(|(number, (subject, word))| {
             let mut record = word.clone();
             record["id"] = json!(format!("urn:e:{number}"));
@@ -57,8 +61,8 @@ impl Market {
                 found.map(|record| self.candidate(tool(record), None, record)).collect()
             }
             "commercial" => {
-                let by = |record: &Value| (text(&record["offer_id"]), text(&record["provider_did"]));
-                let candidate = |record| self.candidate(by(record).0, Some(by(record).1), record);
+                let provider = |record: &Value| record["provider_did"].as_str().map(str::to_owned);
+                let candidate = |record: &Value| self.candidate(text(&record["offer_id"]), provider(record), record);
                 self.offers.iter().map(candidate).collect()
             }
             "knowledge" => {
@@ -74,12 +78,16 @@ impl Market {
     fn actions(&self, manifest: &Value) -> Vec<Candidate> {
         let mut found = Vec::new();
         for action in manifest["actions"].as_array().into_iter().flatten() {
-            let (did, name) = (tool(manifest), text(&action["id"]));
+            let (did, Some(name)) = (tool(manifest), action["id"].as_str()) else { continue };
             let id = format!("{did}#{name}");
-            let mut record = json!({
-                "action_id": name, "categories": manifest["tool"]["categories"], "manifest_id": id,
-                "oap_version": manifest["oap_version"], "risk_class": manifest["risk_class"], "tool_did": did,
-            });
+            let mut record = json!({"action_id": name, "manifest_id": id, "tool_did": did});
+            for (member, from) in
+                [("categories", &manifest["tool"]), ("oap_version", manifest), ("risk_class", manifest)]
+            {
+                if let Some(value) = from.get(member) {
+                    record[member] = value.clone();
+                }
+            }
             record.as_object_mut().unwrap().extend(action.as_object().unwrap().clone());
             found.push(self.candidate(id, Some(did), &record));
         }

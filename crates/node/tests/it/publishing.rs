@@ -60,7 +60,7 @@ fn an_update_supersedes_and_a_withdrawal_removes() {
         assert_eq!(actions(&world), 0);
         world.crash();
     }
-    assert!(world.node().record(id).unwrap().body.windows(5).any(|bytes| bytes == b"\"new\""));
+    assert!(world.node().store().record(id).unwrap().unwrap().body.windows(5).any(|bytes| bytes == b"\"new\""));
     let gone = world.take_back(&owner, id);
     assert_eq!((&gone["state"], &gone["record_id"]), (&json!("withdrawn"), &json!(id)));
     for _ in 0..2 {

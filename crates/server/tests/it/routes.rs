@@ -57,6 +57,29 @@ async fn a_record_comes_is_found_explained_and_goes() {
     assert_eq!(answer["candidates"], json!([]));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restricted_record_is_shown_as_a_view() {
+    let house = House::open().await;
+    let (node, did) = (&house.node, provider().did_key().to_string());
+    let mut message = publication(&provider(), "one", "manifest", manifest());
+    message.as_object_mut().unwrap().remove("signature");
+    message["restricted"] = json!([{"path": "/pricing", "audience": [did]}]);
+    let message = sign(message, &provider());
+    valid("rialto-publication.schema.json", &message);
+    valid(ENVELOPE, &house.post("/oap/records", &message).await.ok(node));
+    let shown = house.get(&format!("/oap/records/{}", escaped(&did))).await;
+    for (name, expected) in [("oap-record-kind", "manifest"), ("oap-record-publisher", &*did)] {
+        assert_eq!(shown.header(name), expected);
+    }
+    assert!(["oap-record-revision", "oap-record-sequence"].iter().all(|name| !shown.headers.contains_key(*name)));
+    assert!(shown.header("content-type").starts_with("application/oap+json"));
+    let view = shown.ok(node);
+    valid(ENVELOPE, &view);
+    assert_eq!(view["output"]["type"], "oap.record.view");
+    assert_eq!(view["output"]["record"]["tool"], manifest()["tool"]);
+    assert!(view["output"]["record"].get("pricing").is_none());
+}
+
 fn envelope(input: Value) -> Value {
     let body = json!({
         "oap_version": "1.0",
