@@ -43,6 +43,7 @@ pub(crate) const THEMES: &[(&str, &str)] = files![
     "aql/type-table.json",
     "aql/validity.json",
     "node/answers.json",
+    "node/confidentiality.json",
     "node/duties.json",
     "node/identity.json",
     "node/limits.json",
