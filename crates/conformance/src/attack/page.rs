@@ -46,7 +46,7 @@ pub fn page(corpus: &Corpus, attacked: &Attacked, date: &str) -> String {
          Written by `cargo xtask attack --report docs/reliability/attacks.md`; edit the cases, not this page.\n\n\
          The cases in `conformance/attacks` are put to the real `rialto serve` over sockets. Each asserts status, code,\n\
          place and limit where the node has something to say, and after each the process must live, answer `/health`\n\
-         with 200, and hold no more memory than the case allows: 32 MiB more than before unless it says otherwise.\n\
+         with 200, and hold no more memory than the case allows: 64 MiB more than before unless it says otherwise.\n\
          Every refusal must be signed, be of no other shape than a refusal, and have 4 KiB at most. In the end the log\n\
          must be short, tell of no panic, and hold nothing of the node's key; nor may any file but the key's own.\n\n\
          {date}: {cases} cases, {messages} messages and frames, {fell} fell, {} leaks, {grown} MiB the largest growth,\n\
