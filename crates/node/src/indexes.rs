@@ -126,3 +126,45 @@ fn opened(folder: &Path) -> Result<Index, Error> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use json::{Document, json};
+
+    /// Tells the indexes everything from a change on, as the log would: manifests and offers in turn, one withdrawn.
+    fn tell(indexes: &mut Indexes, from: u64) {
+        for source in from..=40 {
+            let collection = if source % 2 == 0 { Collection::Manifests } else { Collection::Offers };
+            let document = Document::of(&json!({"n": source})).unwrap();
+            indexes.insert(source, collection, b"", document.root()).unwrap();
+            if source == 30 {
+                indexes.remove(4);
+            }
+            indexes.advance(source);
+        }
+    }
+
+    #[test]
+    fn one_that_is_ahead_after_a_crash_takes_no_notice_of_what_it_knows() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut indexes = Indexes::open(folder.path()).unwrap();
+        tell(&mut indexes, 1);
+        // The node is killed after the first of several segments is named.
+        let (collection, sealing) = indexes.freeze(1).remove(0);
+        indexes.adopt(collection, sealing.run().unwrap()).unwrap();
+        drop(indexes);
+        let mut indexes = Indexes::open(folder.path()).unwrap();
+        assert_eq!((indexes.applied(), indexes.furthest()), (0, 40));
+        tell(&mut indexes, 1);
+        let counts = |indexes: &Indexes| [Collection::Manifests, Collection::Offers].map(|it| indexes.of(it).count());
+        assert_eq!((counts(&indexes), indexes.applied()), ([19, 20], 40));
+        for (collection, sealing) in indexes.freeze(1) {
+            indexes.adopt(collection, sealing.run().unwrap()).unwrap();
+        }
+        indexes.save().unwrap();
+        drop(indexes);
+        let indexes = Indexes::open(folder.path()).unwrap();
+        assert_eq!((counts(&indexes), indexes.applied()), ([19, 20], 40));
+    }
+}

@@ -226,6 +226,42 @@ fn enumeration_misses_nothing_and_promises_nothing_false() {
     assert!(open < 2 * asked, "{open} documents left undecided over {asked} questions");
 }
 
+/// So many that ranges have rungs and places, and conjunctions of large sets are not asked one by one.
+#[test]
+fn large_sets_and_ranges_are_no_different() {
+    const COUNT: u64 = 40_000;
+    let mut model = Model::new(None);
+    for number in 0..COUNT {
+        let group = ["a", "b", "c"][(number % 3) as usize];
+        let value = json!({"n": number * 7_919 % COUNT, "m": number % 100, "g": group, "f": number % 2 == 0,
+            "t": [group, format!("x{}", number % 7)]});
+        model.tell(Change::Put { document: Document::of(&value).unwrap() });
+    }
+    for source in [3, 17, 30_000] {
+        model.tell(Change::Remove { source });
+    }
+    seal(&mut model.index);
+    let leaf = |path: &str, operator: &str, value: Value| json!({"path": path, "operator": operator, "value": value});
+    let (low, high) = (leaf("/n", "gte", json!(10_000)), leaf("/n", "lt", json!(10_200)));
+    let (most, even, group) =
+        (leaf("/m", "lt", json!(90)), leaf("/f", "eq", json!(true)), leaf("/g", "eq", json!("b")));
+    let listed = leaf("/t", "contains", json!("x3"));
+    let questions = [
+        json!({"all_of": [low, high]}),
+        json!({"all_of": [most, even]}),
+        json!({"all_of": [even, group, listed]}),
+        json!({"all_of": [even, group, listed, low, most]}),
+        json!({"all_of": [{"not": group}, most, even]}),
+        json!({"all_of": [low, {"not": {"all_of": [even, group]}}, {"any_of": [listed, high]}]}),
+        json!({"not": {"all_of": [most, even]}}),
+        json!({"any_of": [{"all_of": [low, high, group]}, {"all_of": [listed, {"not": low}]}]}),
+    ];
+    for (number, question) in questions.iter().enumerate() {
+        let (found, open) = model.check(question, number as u64).unwrap();
+        assert!(found > 0 && open == 0, "{question}: {found} found, {open} left open");
+    }
+}
+
 #[test]
 fn many_documents_are_no_different() {
     let folder = tempfile::tempdir().unwrap();

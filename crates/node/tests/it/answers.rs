@@ -4,7 +4,6 @@ use crate::market::Market;
 use crate::world::{World, did, person, sign, unique};
 use aql::{Candidate, Constraints, Evaluator, Fuel, Intent, Limits, OverBudget, Resolution};
 use conformance::chance::Chance;
-use conformance::generate;
 use json::{Value, json};
 use node::Error;
 
@@ -16,15 +15,7 @@ fn random_intent(chance: &mut Chance<'_>, market: &Market) -> Vec<u8> {
         _ => &market.knowledge,
     };
     let record = chance.pick(records).cloned().unwrap_or_default();
-    let mut intent = generate::intent(chance, &record);
-    if chance.one_in(3) {
-        intent["projection"] = json!({"include": ["/"]});
-    }
-    if chance.one_in(4) {
-        intent["constraints"] = json!({"path": "/**", "operator": "exists", "value": true});
-    }
-    intent["validity"] = json!({"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T23:00:00Z"});
-    rename(intent)
+    rename(crate::market::intent_about(chance, &record))
 }
 
 /// The same question under a new name.

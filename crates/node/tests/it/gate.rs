@@ -4,7 +4,6 @@ use crate::answers::{Tally, compare};
 use crate::secrets::{Secret, Secrets, buyer};
 use crate::world::{World, code, did, ids, intent, manifest, parse, person, publication, sign, unique};
 use conformance::chance::Chance;
-use conformance::generate;
 use json::{Value, json};
 use node::{Error, Exhibit};
 use std::sync::Mutex;
@@ -19,14 +18,7 @@ const ROUND: usize = 300;
 /// A random intent over a market, named and signed.
 fn random_intent(chance: &mut Chance<'_>, secrets: &Secrets, issuer: &SigningKey) -> Vec<u8> {
     let record = secrets.any(chance);
-    let mut intent = generate::intent(chance, &record);
-    if chance.one_in(3) {
-        intent["projection"] = json!({"include": ["/"]});
-    }
-    if chance.one_in(4) {
-        intent["constraints"] = json!({"path": "/**", "operator": "exists", "value": true});
-    }
-    intent["validity"] = json!({"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T23:00:00Z"});
+    let mut intent = crate::market::intent_about(chance, &record);
     intent["intent_id"] = json!(format!("urn:oap:intent:{}", unique()));
     intent["issuer_did"] = json!(did(issuer));
     sign(intent, issuer)

@@ -206,3 +206,16 @@ fn word(chance: &mut Chance<'_>) -> Value {
     }
     word
 }
+
+/// A random question about a record, which shows everything or asks everybody more often than chance alone would.
+pub(crate) fn intent_about(chance: &mut Chance<'_>, record: &Value) -> Value {
+    let mut intent = generate::intent(chance, record);
+    if chance.one_in(3) {
+        intent["projection"] = json!({"include": ["/"]});
+    }
+    if chance.one_in(4) {
+        intent["constraints"] = json!({"path": "/**", "operator": "exists", "value": true});
+    }
+    intent["validity"] = json!({"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T23:00:00Z"});
+    intent
+}
