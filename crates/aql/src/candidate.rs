@@ -6,13 +6,14 @@ use crate::quality::Signals;
 use crate::read::Place;
 use crate::refusal::{Code, Refusal};
 use json::{Document, Kind, Node};
+use std::sync::Arc;
 
 /// Something that may answer an intent; not judged yet.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// What it is called.
     pub id: String,
-    document: Document,
+    document: Arc<Document>,
     /// Whether the record is the document itself or its member `record`.
     wrapped: bool,
     costs: Option<Vec<Money>>,
@@ -40,17 +41,19 @@ impl Candidate {
         let record = record.filter(|_| wrapped).unwrap_or(root.node);
         let id = id.or_else(|| own_id(record)).unwrap_or_else(|| format!("line-{number}"));
         let quality = quality.or_declared_latency(record);
-        Ok(Self { id, wrapped, costs, quality, document })
+        Ok(Self { id, wrapped, costs, quality, document: document.into() })
     }
 
     /// A record of which everything is known already.
-    pub fn new(id: String, document: Document, costs: Option<Vec<Money>>, quality: Signals) -> Self {
+    pub fn new(id: String, document: impl Into<Arc<Document>>, costs: Option<Vec<Money>>, quality: Signals) -> Self {
+        let document = document.into();
         let quality = quality.or_declared_latency(document.root());
         Self { id, document, wrapped: false, costs, quality }
     }
 
     /// A record inside the publication that brought it, as its member `record`.
-    pub fn published(id: String, publication: Document, quality: Signals) -> Self {
+    pub fn published(id: String, publication: impl Into<Arc<Document>>, quality: Signals) -> Self {
+        let publication = publication.into();
         let mut candidate = Self { id, document: publication, wrapped: true, costs: None, quality };
         candidate.quality = candidate.quality.clone().or_declared_latency(candidate.record());
         candidate

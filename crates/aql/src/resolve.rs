@@ -7,7 +7,7 @@ mod judge;
 pub(crate) mod rank;
 
 pub use judge::{Judgement, Outcome, judge};
-pub use rank::{Contribution, RANKING_ID, RANKING_VERSION, Ranking, rank};
+pub use rank::{Contribution, RANKING_ID, RANKING_VERSION, Ranking, rank, score};
 
 use crate::budget::Amount;
 use crate::candidate::Candidate;

@@ -3,8 +3,7 @@
 //! Units stand in three places, in the order of their numbers: in segments, in a frozen part that is being written,
 //! and in the fresh part. A question goes to all of them. Dead units keep their numbers; merging forgets the rest.
 
-use crate::Unit;
-use crate::answer::{Answer, Bounds};
+use crate::answer::{Answer, Bounds, Units};
 use crate::current::{self, CurrentWriter};
 use crate::error::{Full, IndexError};
 use crate::fresh::Fresh;
@@ -13,6 +12,7 @@ use crate::paths::Paths;
 use crate::plan::Question;
 use crate::segment::{Segment, files};
 use crate::work::{Lease, Made, Making, Merging, Sealing};
+use crate::{GLANCE, Unit};
 use aql::{Constraints, Tree};
 use json::Node;
 use roaring::{MultiOps, RoaringBitmap};
@@ -169,12 +169,22 @@ impl Index {
         self.ask(constraints, constraints.tree())
     }
 
+    /// Living units that possibly satisfy a constraint tree.
+    pub fn possible(&self, constraints: &Constraints) -> Result<RoaringBitmap, IndexError> {
+        let Answer { certain, open } = self.answer(constraints, constraints.tree())?;
+        Ok(certain.or(open))
+    }
+
     /// The same for one leaf by itself.
     pub fn leaf_bounds(&self, constraints: &Constraints, leaf: usize) -> Result<Bounds, IndexError> {
         self.ask(constraints, &Tree::Leaf(leaf))
     }
 
     fn ask(&self, constraints: &Constraints, tree: &Tree) -> Result<Bounds, IndexError> {
+        self.answer(constraints, tree).map(Bounds::from)
+    }
+
+    fn answer(&self, constraints: &Constraints, tree: &Tree) -> Result<Answer<RoaringBitmap>, IndexError> {
         let question = Question::new(constraints.leaves(), &self.paths);
         let mut sum = Answer::default();
         for held in &self.segments {
@@ -183,7 +193,7 @@ impl Index {
         if let Some(held) = &self.frozen {
             sum = held.add_answer::<Fresh>(sum, &question, tree)?;
         }
-        Ok(self.fresh.add_answer::<Fresh>(sum, &question, tree)?.into())
+        self.fresh.add_answer::<Fresh>(sum, &question, tree)
     }
 
     /// What the caller filed with a living unit.
@@ -193,6 +203,19 @@ impl Index {
             None => {
                 let frozen = self.frozen.as_ref().and_then(|held| held.part.fact(unit));
                 frozen.or_else(|| self.fresh.part.fact(unit))
+            }
+        }
+    }
+
+    /// How the fact of a living unit begins, [`GLANCE`] bytes of it or all, and the unit's source.
+    ///
+    /// A short fact may be followed by zeros.
+    pub fn glance(&self, unit: Unit) -> Option<(&[u8], u64)> {
+        match self.segment_of(unit) {
+            Some(segment) => segment.glance(unit),
+            None => {
+                let fact = self.fact(unit)?;
+                Some((fact.get(..GLANCE).unwrap_or(fact), self.source(unit)?))
             }
         }
     }

@@ -220,11 +220,21 @@ impl<'a> Keyed<'a> {
         }
         let (places, _) = self.places.as_chunks::<4>();
         let entries = self.entries(first, last);
-        let has = |unit: &Unit| {
+        if places.is_empty() {
+            return None;
+        }
+        let (mut found, mut count) = (units.to_vec(), 0);
+        for unit in units {
             let place = places.get(unit.wrapping_sub(start) as usize);
-            place.is_some_and(|place| entries.contains(&(u32::from_le_bytes(*place) as usize)))
-        };
-        (!places.is_empty()).then(|| units.iter().copied().filter(has).collect())
+            let place = place.map_or(NO_PLACE, |place| u32::from_le_bytes(*place)) as usize;
+            // Put down in any case, as nobody foresees whether it counts; see `sieve`.
+            if let Some(slot) = found.get_mut(count) {
+                *slot = *unit;
+            }
+            count += usize::from(entries.contains(&place));
+        }
+        found.truncate(count);
+        Some(found)
     }
 
     /// The units with a key from `first` to `last`; `span` are the units of the file.

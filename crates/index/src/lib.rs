@@ -38,3 +38,6 @@ pub use work::{Made, Merging, Sealing};
 
 /// The number of one filed document; numbers rise and are never used again.
 pub type Unit = u32;
+
+/// How many bytes of a fact [`Index::glance`] shows.
+pub const GLANCE: usize = 20;

@@ -4,13 +4,12 @@
 //! |---|---|
 //! | frame | magic, format |
 //! | columns | units of values, then the tables that refer to them |
-//! | facts, rows | one for each unit; a row says where the unit came from and where its fact ends |
+//! | facts, rows | one for each unit; a row says where it came from, where its fact ends, and how that begins |
 //! | directory | units, and where everything stands |
 //! | frame | position of the directory, checksum |
 //!
 //! INVARIANT: a segment never changes; what has died since it was written is known elsewhere.
 
-use crate::Unit;
 use crate::bytes::{self, Put, Reader, position, u32_at, u64_at};
 use crate::current;
 use crate::error::IndexError;
@@ -21,6 +20,7 @@ use crate::paths::PathId;
 use crate::posting::{Collector, Gathered, Growing, NOWHERE, Stored, write_set};
 use crate::texts::{Texts, TextsHead, TextsWriter, Walk};
 use crate::trigram::{Trigrams, TrigramsFile, TrigramsHead, TrigramsWriter, each_trigram};
+use crate::{GLANCE, Unit};
 use roaring::RoaringBitmap;
 use std::fs::File;
 use std::io::Write;
@@ -30,8 +30,10 @@ use std::path::{Path, PathBuf};
 /// A text with more units than this is asked by itself; others are covered by trigrams.
 const RARE_MAX: u64 = 4;
 
-/// Bytes of a row: both are asked for together, so they stand together.
-const ROW: usize = 12;
+/// Bytes of a row: whoever ranks many units reads one row of each, and memory is fetched once for it.
+const ROW: usize = SOURCE + END + GLANCE;
+const SOURCE: usize = 8;
+const END: usize = 4;
 
 /// A sealed run of units.
 #[derive(Debug)]
@@ -107,6 +109,9 @@ impl Builder {
             out.extend_from_slice(fact);
             rows.put_u64(source);
             rows.put_u32(position(out)?);
+            let glance = fact.get(..GLANCE).unwrap_or(fact);
+            rows.extend_from_slice(glance);
+            rows.resize(rows.len() + GLANCE - glance.len(), 0);
         }
         let rows_at = position(out)?;
         out.append(&mut rows);
@@ -321,6 +326,11 @@ impl Segment {
         self.rows().get(self.offset(unit)?).map(source_of)
     }
 
+    pub(crate) fn glance(&self, unit: Unit) -> Option<(&[u8], u64)> {
+        let row = self.rows().get(self.offset(unit)?)?;
+        Some((row.get(SOURCE + END..)?, source_of(row)))
+    }
+
     /// The units of a source; they are neighbours, because sources rise.
     pub(crate) fn units_of(&self, source: u64) -> Range<Unit> {
         let rows = self.rows();
@@ -335,7 +345,7 @@ fn source_of(row: &[u8; ROW]) -> u64 {
 }
 
 fn fact_end(row: &[u8; ROW]) -> usize {
-    u32_at(row, 8).unwrap_or_default() as usize
+    u32_at(row, SOURCE).unwrap_or_default() as usize
 }
 
 impl Part for Segment {
@@ -427,10 +437,14 @@ impl<'a> SealedColumn<'a> {
             }
             Scan::Prefix(prefix) => {
                 let prefix = prefix.as_bytes();
-                let mut walk = texts.walk_from(prefix)?;
-                while walk.next()? && (walk.text() < prefix || walk.text().starts_with(prefix)) {
-                    if walk.text() >= prefix {
+                let (mut walk, mut inside) = (texts.walk_from(prefix)?, false);
+                while walk.next()? {
+                    // What a text shares with one that begins so need not be compared.
+                    inside = (inside && walk.common() >= prefix.len()) || walk.text().starts_with(prefix);
+                    if inside {
                         hear(&walk)?;
+                    } else if walk.text() > prefix {
+                        break;
                     }
                 }
             }

@@ -23,7 +23,7 @@ const SEARCHED: usize = 16;
 #[derive(Clone, Copy)]
 enum Container<'a> {
     List(&'a [[u8; 2]]),
-    Bits(&'a [u8]),
+    Bits(&'a [u8; BITS_BYTES]),
     /// First unit and length less one of each run.
     Runs(&'a [[u8; 4]]),
 }
@@ -52,7 +52,7 @@ fn each_container<'a>(bytes: &'a [u8], mut show: impl FnMut(Unit, Container<'a>)
             let count = reader.take(2)?.first_chunk().copied().map(u16::from_le_bytes)?;
             Container::Runs(reader.take(usize::from(count) * 4)?.as_chunks().0)
         } else if len > LIST_MAX {
-            Container::Bits(reader.take(BITS_BYTES)?)
+            Container::Bits(reader.take(BITS_BYTES)?.first_chunk()?)
         } else {
             Container::List(reader.take(len * 2)?.as_chunks().0)
         };
@@ -65,18 +65,18 @@ impl Container<'_> {
     /// Keeps the rising units, without their upper half, that are here.
     fn keep(self, units: &mut Vec<u16>) {
         match self {
-            Self::Bits(bits) => {
-                units.retain(|unit| bits.get(usize::from(unit / 8)).is_some_and(|byte| byte >> (unit % 8) & 1 == 1));
-            }
+            Self::Bits(bits) => keep_bits(bits, units),
             Self::List(list) if units.len() * SEARCHED < list.len() => {
                 units.retain(|unit| list.binary_search_by_key(unit, |other| u16::from_le_bytes(*other)).is_ok());
             }
             Self::List(list) => {
-                let mut list = list.iter().map(|other| u16::from_le_bytes(*other)).peekable();
-                units.retain(|unit| {
-                    while list.next_if(|other| other < unit).is_some() {}
-                    list.peek() == Some(unit)
-                });
+                let mut bits = [0; BITS_BYTES];
+                for unit in list.iter().map(|unit| u16::from_le_bytes(*unit)) {
+                    if let Some(byte) = bits.get_mut(usize::from(unit >> 3)) {
+                        *byte |= 1 << (unit & 7);
+                    }
+                }
+                keep_bits(&bits, units);
             }
             Self::Runs(mut runs) => units.retain(|unit| {
                 runs = runs.get(runs.partition_point(|run| ends(run).1 < *unit)..).unwrap_or_default();
@@ -99,6 +99,21 @@ impl Container<'_> {
             }),
         }
     }
+}
+
+/// Keeps the units whose bits are set. Every unit is put down, and the next one over it where it does not count: whether
+/// it does cannot be foreseen, and a processor that guesses wrong loses more time than it takes.
+fn keep_bits(bits: &[u8; BITS_BYTES], units: &mut Vec<u16>) {
+    let mut kept = 0;
+    for position in 0..units.len() {
+        let Some(&unit) = units.get(position) else { break };
+        let byte = bits.get(usize::from(unit >> 3)).copied().unwrap_or_default();
+        if let Some(place) = units.get_mut(kept) {
+            *place = unit;
+        }
+        kept += usize::from(byte >> (unit & 7) & 1);
+    }
+    units.truncate(kept);
 }
 
 fn list_bits(words: impl Iterator<Item = u64>, units: &mut Vec<u16>) {

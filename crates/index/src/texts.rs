@@ -179,6 +179,7 @@ impl<'a> Texts<'a> {
             next: block * BLOCK,
             end: usize::MAX,
             text: Vec::new(),
+            common: 0,
             covered: false,
             ended: false,
         }
@@ -193,6 +194,7 @@ pub(crate) struct Walk<'a> {
     next: usize,
     end: usize,
     text: Vec<u8>,
+    common: usize,
     covered: bool,
     ended: bool,
 }
@@ -206,7 +208,8 @@ impl<'a> Walk<'a> {
         }
         let (common, len) = (self.rest.u8()?, self.rest.u8()?);
         self.covered = common & COVERED != 0;
-        self.text.truncate(usize::from(common & !COVERED));
+        self.common = usize::from(common & !COVERED);
+        self.text.truncate(self.common);
         self.text.extend_from_slice(self.rest.take(usize::from(len))?);
         self.next += 1;
         Some(true)
@@ -219,6 +222,11 @@ impl<'a> Walk<'a> {
 
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
+    }
+
+    /// How many bytes the text shares with the one before, as far as is written.
+    pub(crate) fn common(&self) -> usize {
+        self.common
     }
 
     pub(crate) fn is_covered(&self) -> bool {

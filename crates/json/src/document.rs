@@ -73,6 +73,11 @@ impl Document {
         parse(bytes, limits, shapes)
     }
 
+    /// Roughly the bytes of memory that it holds by itself; the names of its objects are shared.
+    pub fn memory(&self) -> usize {
+        size_of_val(&*self.slots) + self.text.len() + size_of::<Self>()
+    }
+
     /// The document of a value we built ourselves; it is written and read back, so our own words obey the same rules.
     pub fn of(value: &Value) -> Result<Self, ParseError> {
         Self::parse(value.to_string().as_bytes(), &Limits::OURS)

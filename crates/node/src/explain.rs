@@ -3,6 +3,7 @@
 //! Whoever asked may ask why: the full decision record of any candidate that is held, or the signed statement that it
 //! is not held.
 
+use crate::catalog::parsed;
 use crate::clock::instant;
 use crate::collection::Collection;
 use crate::gate::{Own, Viewer};
@@ -116,7 +117,7 @@ impl Node {
         })?;
         let Some(((part, signals), is_own)) = found else { return Ok(None) };
         let viewer = if is_own { &accepted.viewer } else { &Viewer::Public };
-        let candidate = candidate(&record.body, part, viewer, signals)?;
+        let candidate = candidate(parsed(&record.body)?, part, viewer, signals)?;
         let mut evaluator = evaluator();
         let judgement = aql::judge(intent, &candidate, self.over_budget, &mut evaluator)?;
         let judged = Judged { candidate, judgement };

@@ -1,7 +1,8 @@
 //! RFC 0020 A.2, A.3 R5: what ranking needs to know of a candidate, so that nobody loads what is not returned.
 //!
 //! The index keeps these few bytes beside each candidate and gives them back. They hold exact amounts, so that a
-//! candidate is over budget here when it is over budget there.
+//! candidate is over budget here when it is over budget there. What ranks a candidate comes first and is written
+//! tightly: mostly it is all within what the index shows at a glance.
 
 use crate::collection::{Collection, declared, subject};
 use aql::{Amount, Category, Signals};
@@ -34,14 +35,22 @@ const FREE: u8 = 128;
 const NO_PRICE: u8 = 0;
 
 const HAS_LATENCY: u8 = 1;
+/// The latency is a whole number that two bytes hold.
+const SHORT_LATENCY: u8 = 2;
+/// It is an action of a manifest, and says which.
+const HAS_PART: u8 = 4;
 
 /// Writes the fact of a record.
 pub(crate) fn encode(collection: Collection, part: u16, id: &str, record: Node<'_>) -> Vec<u8> {
     let latency = declared(record).latency_p99_ms;
     let mut bytes = Vec::with_capacity(id.len() * 2 + 48);
-    bytes.extend(part.to_le_bytes());
-    bytes.push(if latency.is_some() { HAS_LATENCY } else { 0 });
+    let short = latency.map(|latency| latency as u16).filter(|short| latency == Some(f64::from(*short)));
+    let latency = latency.filter(|_| short.is_none());
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+    bytes.push(flag(latency.is_some(), HAS_LATENCY) | flag(short.is_some(), SHORT_LATENCY) | flag(part != 0, HAS_PART));
+    bytes.extend(short.into_iter().flat_map(u16::to_le_bytes));
     bytes.extend(latency.into_iter().flat_map(f64::to_le_bytes));
+    bytes.extend(Some(part).filter(|part| *part != 0).into_iter().flat_map(u16::to_le_bytes));
     put_prices(&mut bytes, collection, record);
     bytes.push(NO_PRICE);
     put_text(&mut bytes, id);
@@ -74,8 +83,10 @@ fn put_prices(bytes: &mut Vec<u8>, collection: Collection, record: Node<'_>) {
             bytes.push(mask | FREE);
         }
         for money in &costs.listed {
-            bytes.push(mask);
-            put_text(bytes, &money.currency);
+            // An intent cannot ask for a currency with a longer name.
+            let Ok(length) = u8::try_from(money.currency.len()) else { continue };
+            bytes.extend([mask, length]);
+            bytes.extend(money.currency.as_bytes());
             put_amount(bytes, money.amount);
         }
     }
@@ -126,6 +137,18 @@ fn put_amount(bytes: &mut Vec<u8>, amount: Amount) {
     bytes.push(digits as u8);
 }
 
+/// The powers of ten that an amount can have.
+#[expect(clippy::indexing_slicing, reason = "it happens while the program is made")]
+const POWERS: [u128; 39] = {
+    let mut powers = [1; 39];
+    let mut power = 1;
+    while power < powers.len() {
+        powers[power] = powers[power - 1] * 10;
+        power += 1;
+    }
+    powers
+};
+
 fn take_amount(bytes: &mut &[u8]) -> Option<Amount> {
     let [zeros] = take(bytes)?;
     let (mut digits, mut shift) = (0_u128, 0);
@@ -134,7 +157,7 @@ fn take_amount(bytes: &mut &[u8]) -> Option<Amount> {
         digits |= u128::from(byte & 0x7f).checked_shl(shift)?;
         shift += 7;
         if byte & 0x80 == 0 {
-            return Some(Amount::from_units(digits.checked_mul(10_u128.checked_pow(u32::from(zeros))?)?));
+            return Some(Amount::from_units(digits.checked_mul(*POWERS.get(usize::from(zeros))?)?));
         }
     }
 }
@@ -145,7 +168,12 @@ fn take_price<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8], Amount)> {
     match mask {
         NO_PRICE => None,
         mask if mask & FREE != 0 => Some((mask, &[], Amount::ZERO)),
-        mask => Some((mask, take_bytes(bytes)?, take_amount(bytes)?)),
+        mask => {
+            let [length] = take(bytes)?;
+            let (currency, rest) = bytes.split_at_checked(usize::from(length))?;
+            *bytes = rest;
+            Some((mask, currency, take_amount(bytes)?))
+        }
     }
 }
 
@@ -153,10 +181,26 @@ impl<'a> Fact<'a> {
     /// Reads what [`encode`] wrote.
     pub(crate) fn read(mut bytes: &'a [u8]) -> Option<Self> {
         let bytes = &mut bytes;
-        let part = u16::from_le_bytes(take(bytes)?);
         let [flags] = take(bytes)?;
-        let latency_p99_ms = if flags & HAS_LATENCY == 0 { None } else { Some(f64::from_le_bytes(take(bytes)?)) };
+        let latency_p99_ms = match flags & (HAS_LATENCY | SHORT_LATENCY) {
+            0 => None,
+            SHORT_LATENCY => Some(f64::from(u16::from_le_bytes(take(bytes)?))),
+            _ => Some(f64::from_le_bytes(take(bytes)?)),
+        };
+        let part = if flags & HAS_PART == 0 { 0 } else { u16::from_le_bytes(take(bytes)?) };
         Some(Self { part, latency_p99_ms, rest: bytes })
+    }
+
+    /// Reads the beginning of what [`encode`] wrote, when all that ranks the candidate is in it; its names are not.
+    pub(crate) fn glance(bytes: &'a [u8]) -> Option<Self> {
+        let fact = Self::read(bytes)?;
+        let mut rest = fact.rest;
+        loop {
+            match rest.first()? {
+                &NO_PRICE => return Some(fact),
+                _ => take_price(&mut rest)?,
+            };
+        }
     }
 
     fn names(&self) -> &'a [u8] {
@@ -225,6 +269,14 @@ mod tests {
                 let bytes = encode(collection, 3, "did:web:x.example", document.root());
                 let fact = Fact::read(&bytes).unwrap();
                 assert_eq!((fact.part, fact.id()), (3, "did:web:x.example"));
+                // A beginning says the same as the whole, or nothing.
+                let named = bytes.len() - fact.names().len();
+                for (cut, part) in (0..bytes.len()).map(|cut| (cut, &bytes[..cut])) {
+                    let glanced = Fact::glance(part);
+                    assert_eq!(glanced.is_some(), cut >= named, "{record} cut at {cut}");
+                    let cost = |fact: Fact<'_>| fact.cost(Category::Discovery, "EUR");
+                    assert!(glanced.is_none_or(|glanced| (glanced.part, cost(glanced)) == (3, cost(fact))));
+                }
                 for &category in categories(collection) {
                     for currency in ["EUR", "USD", "CHF"] {
                         let expected = category.cost(document.root(), currency);
@@ -237,6 +289,11 @@ mod tests {
 
     #[test]
     fn a_fact_knows_the_quality_that_the_record_declares() {
+        for latency in [0.0, 0.5, 65_535.0, 65_536.0, 1e12] {
+            let document = Document::of(&json!({"sla": {"latency_p99_ms": latency}})).unwrap();
+            let bytes = encode(Collection::Manifests, 0, "did:web:x.example", document.root());
+            assert_eq!(Fact::glance(&bytes).unwrap().signals(None).latency_p99_ms, Some(latency));
+        }
         let record = json!({"sla": {"latency_p99_ms": 300}, "irreversibility_cooling_off_seconds": 7200,
             "provider_did": "did:web:p.example"});
         let document = Document::of(&record).unwrap();
@@ -246,6 +303,6 @@ mod tests {
         let signals = fact.signals(None);
         // A cooling-off time in praise of oneself is no evidence.
         assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), None));
-        assert!((0..bytes.len()).all(|cut| Fact::read(&bytes[..cut.min(10)]).is_none()));
+        assert!((0..3).all(|cut| Fact::read(&bytes[..cut]).is_none()));
     }
 }

@@ -20,6 +20,7 @@ use aql::{Candidate, Constraints, Path, Signals};
 use json::{Document, Kind as JsonKind, Node as JsonNode, Pointer, Writer, json};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use store::Kind;
 use trust::Did;
 
@@ -229,13 +230,14 @@ fn write_without(writer: &mut Writer, node: JsonNode<'_>, hidden: &[usize]) {
 /// A stored record as somebody sees it.
 #[derive(Debug)]
 pub(crate) struct View {
-    document: Document,
+    document: Arc<Document>,
     is_cut: bool,
 }
 
 impl View {
     /// What a viewer may see of a stored body.
-    pub(crate) fn of(body: Document, viewer: &Viewer) -> Result<Self, Error> {
+    pub(crate) fn of(body: impl Into<Arc<Document>>, viewer: &Viewer) -> Result<Self, Error> {
+        let body = body.into();
         let root = body.root();
         if !is_publication(root) || root.get(MEMBER).is_none() {
             return Ok(Self { document: body, is_cut: false });
@@ -246,7 +248,7 @@ impl View {
             return Ok(Self { document: body, is_cut: false });
         }
         let cut = restrictions.cut(record_of(&body), viewer);
-        Ok(Self { document: read_again(&cut).map_err(Error::fault)?, is_cut: true })
+        Ok(Self { document: read_again(&cut).map_err(Error::fault)?.into(), is_cut: true })
     }
 
     /// The record.

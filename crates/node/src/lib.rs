@@ -23,6 +23,7 @@ mod catalog;
 mod collection;
 mod fact;
 mod indexes;
+mod loaded;
 mod evidence;
 mod replies;
 mod identity;

@@ -6,6 +6,7 @@ use crate::collection::Collection;
 use crate::folder::{METER, STORE};
 use crate::identity::{Identity, Keys};
 use crate::lanes::{Costly, Lane};
+use crate::loaded::Loaded;
 use crate::meter::Meter;
 use crate::outbound::{Dids, Door, DoorPolicy, registrable};
 use crate::policy::Rules;
@@ -75,6 +76,7 @@ impl Default for Operator {
 pub struct Node {
     pub(crate) store: Store,
     pub(crate) catalog: Arc<Catalog>,
+    pub(crate) loaded: Loaded,
     pub(crate) replies: Replies,
     pub(crate) meter: Meter,
     pub(crate) pages: Pages,
@@ -157,6 +159,7 @@ impl Node {
         }
         Ok(Self {
             store,
+            loaded: Loaded::default(),
             replies,
             meter,
             pages: Pages::default(),

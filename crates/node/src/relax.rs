@@ -17,7 +17,7 @@ mod parts;
 use crate::gate::Viewer;
 use crate::node::Node;
 use crate::refusal::Error;
-use crate::resolve::{Accepted, Judged, Market, evaluator, judge};
+use crate::resolve::{Accepted, Judged, Market, evaluator};
 use aql::{Amount, Evaluator, Intent, Leaf, Operator, Outcome, Signals};
 use index::{Bounds, Unit};
 use json::{Document, Value, json};
@@ -130,8 +130,7 @@ impl<'a> Inquiry<'a> {
         let (node, intent) = (self.node, self.intent);
         let entries = self.market.best(intent, node.over_budget, &new, units.len());
         let signals = entries.iter().map(|entry| self.market.look_at(entry.unit).1).collect();
-        let judged =
-            judge(&node.store, (intent, self.viewer), &entries, signals, node.over_budget, &mut self.evaluator)?;
+        let judged = node.judge((intent, self.viewer), &entries, signals, &mut self.evaluator)?;
         for (entry, judged) in entries.iter().zip(judged) {
             if node.is_member(intent, &judged, &mut self.evaluator)? {
                 self.looked.insert(entry.unit, judged);

@@ -13,7 +13,7 @@ mod pages;
 
 pub(crate) use pages::Pages;
 pub(crate) use receive::{Accepted, Received, reused, verify};
-pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
+pub(crate) use select::{Judged, Market, candidate, evaluator};
 
 use crate::chance;
 use crate::collection::Collection;
@@ -243,9 +243,7 @@ impl Node {
                 let signals = market.signals_of(&walk.queue, &entries);
                 Ok((entries, signals))
             })?;
-            for judged in
-                judge(&self.store, (intent, &walk.viewer), &entries, signals, self.over_budget, &mut evaluator)?
-            {
+            for judged in self.judge((intent, &walk.viewer), &entries, signals, &mut evaluator)? {
                 if !self.is_member(intent, &judged, &mut evaluator)? {
                     continue;
                 }
@@ -312,7 +310,7 @@ impl Node {
         Ok(!demanding || evaluator.evaluate(&self.delegates, judged.candidate.record())?)
     }
 
-    /// Names those that satisfy the constraints and fail cost or quality; by id, so that every run names the same.
+    /// Names those that satisfy the constraints and fail cost or quality; the oldest, so that every run names the same.
     fn add_refused(
         &self,
         intent: &Intent,
@@ -331,9 +329,7 @@ impl Node {
             if page.rejections.len() >= most && !walk.queue.small {
                 break;
             }
-            for judged in
-                judge(&self.store, (intent, &walk.viewer), few, signals.to_vec(), self.over_budget, evaluator)?
-            {
+            for judged in self.judge((intent, &walk.viewer), few, signals.to_vec(), evaluator)? {
                 let told = walk.queue.small || judged.judgement.failing.is_empty();
                 if told && self.is_member(intent, &judged, evaluator)? {
                     page.rejections.push(Decided { judged, verdict: None });

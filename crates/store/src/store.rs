@@ -383,7 +383,7 @@ impl Store {
 
     /// The bodies of records by their numbers, in the order asked; `None` for a number that no record has.
     pub fn bodies(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>, ReadError> {
-        self.read(|reader| numbers.iter().map(|number| reader.body(*number)).collect())
+        self.read(|reader| reader.bodies(numbers))
     }
 
     /// Shows active records after a number, in order, at most `limit`; for whoever builds an index.

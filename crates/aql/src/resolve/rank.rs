@@ -56,6 +56,14 @@ pub fn rank(intent: &Intent, signals: &Signals, cost: Option<Amount>) -> Ranking
     Ranking { score: sum(contributions.iter().map(|input| input.contribution)), contributions }
 }
 
+/// The score alone; many candidates are only put into order.
+pub fn score(intent: &Intent, signals: &Signals, cost: Option<Amount>) -> f64 {
+    let [performance, reputation, conformance, latency] = quality(signals);
+    let values = [performance, reputation, conformance, latency, price(intent, cost)];
+    let inputs = values.into_iter().zip(INPUTS);
+    sum(inputs.map(|(value, (_, weight))| if value == 0.0 { 0.0 } else { round(round(value) * weight) }))
+}
+
 /// What signals bring, in the order of the first four inputs.
 pub(crate) fn quality(signals: &Signals) -> [f64; 4] {
     let latency = |latency: f64| 1.0 - latency.min(LATENCY_WORST_MS) / LATENCY_WORST_MS;
@@ -89,7 +97,13 @@ fn price(intent: &Intent, cost: Option<Amount>) -> f64 {
 
 /// Six decimals: two machines print the same score.
 pub(crate) fn round(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
+    let millionths = value * 1e6;
+    // Where the whole part fits a number, it is there at once; halves go up, as `f64::round` has it for these.
+    if (0.0..1e15).contains(&millionths) {
+        let whole = millionths as i64;
+        return (whole + i64::from(millionths - whole as f64 >= 0.5)) as f64 / 1e6;
+    }
+    millionths.round() / 1e6
 }
 
 /// What fits comes first; then the higher score, the lower cost, the lower id.
@@ -101,4 +115,57 @@ pub(super) fn order(left: &Match<'_>, right: &Match<'_>) -> Ordering {
         .then_with(|| right.ranking.score.total_cmp(&left.ranking.score))
         .then_with(|| cost(left).cmp(&cost(right)))
         .then_with(|| left.candidate.id.cmp(&right.candidate.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_what_the_language_has() {
+        let mut values = vec![0.0, 1.0, 0.5, 0.000_000_5, 0.000_001_5, 0.999_999_5, 1e9, 1e10, 1e300, -0.25, -1.5e-6];
+        // Numbers without a pattern, and their neighbours.
+        let mut state = 1_u64;
+        for _ in 0..100_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let value = (state >> 11) as f64 / (1_u64 << 53) as f64;
+            let half = ((value * 1e6).floor() + 0.5) / 1e6;
+            values.extend([value, half, f64::from_bits(half.to_bits() - 1), f64::from_bits(half.to_bits() + 1)]);
+        }
+        for value in values {
+            assert_eq!(round(value).to_bits(), ((value * 1e6).round() / 1e6).to_bits(), "{value:e}");
+        }
+    }
+
+    #[test]
+    fn the_score_alone_is_the_score_of_the_ranking() {
+        let intent = json::json!({"intent_id": "urn:oap:intent:1", "issuer_did": "did:web:a.example",
+            "category": "discovery", "constraints": {"path": "/a", "operator": "eq", "value": 1},
+            "projection": {"include": ["/a"]}, "resolution_policy": "ranked_set",
+            "budget": {"amount": "3.70", "currency": "EUR", "allocation": "single_winner"},
+            "validity": {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}});
+        let document = json::Document::of(&intent).unwrap();
+        let intent = Intent::read(document.root(), &crate::Limits::STANDARD).unwrap();
+        let shares = [None, Some(0.0), Some(0.123_456_7), Some(1.0)];
+        for performance_score in shares {
+            for provider_reputation in shares {
+                for latency_p99_ms in [None, Some(0.0), Some(317.0), Some(9_999.999), Some(20_000.0)] {
+                    for cost in [None, Some("0"), Some("0.37"), Some("3.70"), Some("0.000000000000000001"), Some("99")]
+                    {
+                        let cost = cost.and_then(Amount::parse);
+                        let conformance_level = crate::quality::Level::parse("L3").filter(|_| cost.is_some());
+                        let signals = Signals {
+                            performance_score,
+                            provider_reputation,
+                            latency_p99_ms,
+                            conformance_level,
+                            cooling_off_minutes: None,
+                        };
+                        let ranking = rank(&intent, &signals, cost);
+                        assert_eq!(score(&intent, &signals, cost).to_bits(), ranking.score.to_bits(), "{signals:?}");
+                    }
+                }
+            }
+        }
+    }
 }

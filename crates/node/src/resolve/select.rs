@@ -11,12 +11,15 @@ use crate::collection::{Action, Collection};
 use crate::evidence::{Evidence, Moment};
 use crate::fact::{self, Fact};
 use crate::gate::{Own, Truths, View, Viewer};
+use crate::node::Node;
 use crate::refusal::Error;
 use aql::{Amount, Candidate, Constraints, Evaluator, Fuel, Intent, Judgement, Match, OverBudget, Rejection, Signals};
 use index::{Bounds, Index, Unit};
+use json::Document;
 use roaring::RoaringBitmap;
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::Arc;
 use store::Store;
 
 /// Collections up to this size are looked at one by one, so that every candidate's record can say why it failed.
@@ -48,7 +51,7 @@ pub(crate) struct Queue {
     sorted: usize,
     /// How many of them are dealt with.
     taken: usize,
-    /// Candidates that satisfy the constraints, as far as is known, and neither cost nor quality; lowest id first.
+    /// Candidates that satisfy the constraints, as far as is known, and neither cost nor quality; the oldest first.
     refused: Vec<Entry>,
     /// All of them that were alive when somebody last looked.
     units: RoaringBitmap,
@@ -92,23 +95,24 @@ impl Market<'_> {
     pub(crate) fn queue(&self, intent: &Intent, over_budget: OverBudget) -> Result<Queue, Error> {
         // Most questions ask the whole collection: then there is no set of members to be made.
         let (small, possible) = match self.also {
-            None if self.is_large() => (false, self.enumerate(&intent.constraints)?.possible),
+            None if self.is_large() => (false, self.possible(&intent.constraints)?),
             _ => {
                 let members = self.members()?;
                 let small = members.len() <= SMALL;
-                (small, if small { members } else { members & self.enumerate(&intent.constraints)?.possible })
+                (small, if small { members } else { members & self.possible(&intent.constraints)? })
             }
         };
         let mut queue = Queue { small, ..Queue::default() };
         queue.entries.reserve(usize::try_from(possible.len()).unwrap_or_default());
-        let mut refused = Vec::new();
         for unit in &possible {
-            let Some((fact, source)) = self.fact(unit) else { continue };
+            let Some((fact, source)) = self.glance(unit) else { continue };
             let (entry, fits) = self.entry(intent, over_budget, &fact, unit, source);
-            if fits { queue.entries.push(entry) } else { refused.push(entry) }
+            if fits {
+                queue.entries.push(entry);
+            } else if small || queue.refused.len() < REFUSED_MAX {
+                queue.refused.push(entry);
+            }
         }
-        self.first_by_id(&mut refused);
-        queue.refused = refused;
         queue.units = possible;
         for (unit, fact) in self.own.facts() {
             queue.units.remove(unit);
@@ -150,6 +154,14 @@ impl Market<'_> {
         Ok(bounds)
     }
 
+    /// Who possibly satisfies constraints.
+    fn possible(&self, constraints: &Constraints) -> Result<RoaringBitmap, Error> {
+        match self.own.is_empty() {
+            true => Ok(self.index.possible(constraints)?),
+            false => Ok(self.enumerate(constraints)?.possible),
+        }
+    }
+
     /// The same for one leaf by itself; `own` is what the own views say.
     pub(crate) fn leaf_bounds(&self, constraints: &Constraints, leaf: usize, own: &Truths) -> Result<Bounds, Error> {
         let mut bounds = self.index.leaf_bounds(constraints, leaf)?;
@@ -169,6 +181,15 @@ impl Market<'_> {
         let filed = || Some((self.index.fact(unit)?, self.index.source(unit)?));
         let (fact, source) = self.own.fact(unit).or_else(filed)?;
         Some((Fact::read(fact)?, source))
+    }
+
+    /// What ranks a candidate; its names are not in it.
+    fn glance(&self, unit: Unit) -> Option<(Fact<'_>, u64)> {
+        if Own::is_own(unit) {
+            return self.fact(unit);
+        }
+        let (shown, source) = self.index.glance(unit)?;
+        Fact::glance(shown).filter(|_| self.evidence.is_empty()).map(|fact| (fact, source)).or_else(|| self.fact(unit))
     }
 
     /// What a candidate is called.
@@ -203,7 +224,7 @@ impl Market<'_> {
         let over = ceiling.is_some_and(|ceiling| cost.is_some_and(|cost| cost > ceiling.amount));
         let priced = ceiling.is_none() || cost.is_some();
         let fits = priced && !(over && over_budget == OverBudget::Reject) && intent.quality_floor.is_met_by(&signals);
-        let score = if fits { aql::rank(intent, &signals, cost).score } else { 0.0 };
+        let score = if fits { aql::score(intent, &signals, cost) } else { 0.0 };
         let cost = cost.map_or(u128::MAX, Amount::units);
         (Entry { over_budget: over, score, cost, source, unit, part: fact.part }, fits)
     }
@@ -220,15 +241,6 @@ impl Market<'_> {
     fn by_id(&self, lost: &Lost, left: &Entry, right: &Entry) -> Ordering {
         let id = |entry: &Entry| self.remembered(lost, entry.unit).map(|fact| fact.id());
         id(left).cmp(&id(right))
-    }
-
-    fn first_by_id(&self, refused: &mut Vec<Entry>) {
-        let none = Lost::new();
-        if refused.len() > REFUSED_MAX {
-            refused.select_nth_unstable_by(REFUSED_MAX, |left, right| self.by_id(&none, left, right));
-            refused.truncate(REFUSED_MAX);
-        }
-        refused.sort_unstable_by(|left, right| self.by_id(&none, left, right));
     }
 
     /// The fact of a candidate, also of one that is gone meanwhile.
@@ -259,9 +271,10 @@ impl Market<'_> {
     }
 
     fn made_again(&self, store: &Store, entry: &Entry) -> Result<Vec<u8>, Error> {
-        let body = store.bodies(&[entry.source])?.pop().flatten().ok_or_else(|| missing(entry.source))?;
+        let missing = || Error::fault(format!("the record {} is missing", entry.source));
+        let body = parsed(&store.bodies(&[entry.source])?.pop().flatten().ok_or_else(missing)?)?;
         // Own views are remembered from the first page on, so this is one that the index knew.
-        let candidate = candidate(&body, entry.part, &Viewer::Public, Signals::default())?;
+        let candidate = candidate(body, entry.part, &Viewer::Public, Signals::default())?;
         Ok(fact::encode(self.collection, entry.part, &candidate.id, candidate.record()))
     }
 
@@ -273,7 +286,7 @@ impl Market<'_> {
         units: &RoaringBitmap,
         wanted: usize,
     ) -> Vec<Entry> {
-        let known = |unit| self.fact(unit).map(|(fact, source)| self.entry(intent, over_budget, &fact, unit, source));
+        let known = |unit| self.glance(unit).map(|(fact, source)| self.entry(intent, over_budget, &fact, unit, source));
         let (fit, unfit): (Vec<_>, Vec<_>) = units.iter().filter_map(known).partition(|(_, fits)| *fits);
         let first = |entries: Vec<(Entry, bool)>, wanted: usize| {
             let entries = entries.into_iter().map(|(entry, _)| entry).collect();
@@ -355,34 +368,36 @@ impl Queue {
     }
 }
 
-/// Loads and judges candidates, in the order given, as `viewer` sees them.
-pub(crate) fn judge(
-    store: &Store,
-    (intent, viewer): (&Intent, &Viewer),
-    entries: &[Entry],
-    signals: Vec<Signals>,
-    over_budget: OverBudget,
-    evaluator: &mut Evaluator,
-) -> Result<Vec<Judged>, Error> {
-    let numbers: Vec<u64> = entries.iter().map(|entry| entry.source).collect();
-    let bodies = store.bodies(&numbers)?;
-    let mut judged = Vec::with_capacity(entries.len());
-    for ((entry, body), signals) in entries.iter().zip(bodies).zip(signals) {
-        let viewer = if Own::is_own(entry.unit) { viewer } else { &Viewer::Public };
-        let candidate = candidate(&body.ok_or_else(|| missing(entry.source))?, entry.part, viewer, signals)?;
-        let judgement = aql::judge(intent, &candidate, over_budget, evaluator)?;
-        judged.push(Judged { candidate, judgement });
+impl Node {
+    /// Loads and judges candidates, in the order given, as `viewer` sees them.
+    pub(crate) fn judge(
+        &self,
+        (intent, viewer): (&Intent, &Viewer),
+        entries: &[Entry],
+        signals: Vec<Signals>,
+        evaluator: &mut Evaluator,
+    ) -> Result<Vec<Judged>, Error> {
+        let numbers: Vec<u64> = entries.iter().map(|entry| entry.source).collect();
+        let mut judged = Vec::with_capacity(entries.len());
+        let documents = self.loaded.documents(&self.store, &numbers)?;
+        for ((entry, document), signals) in entries.iter().zip(documents).zip(signals) {
+            let viewer = if Own::is_own(entry.unit) { viewer } else { &Viewer::Public };
+            let candidate = candidate(document, entry.part, viewer, signals)?;
+            let judgement = aql::judge(intent, &candidate, self.over_budget, evaluator)?;
+            judged.push(Judged { candidate, judgement });
+        }
+        Ok(judged)
     }
-    Ok(judged)
-}
-
-fn missing(source: u64) -> Error {
-    Error::fault(format!("the record {source} is missing"))
 }
 
 /// The candidate in a stored body as a viewer sees it: the record, or one of the actions of a manifest.
-pub(crate) fn candidate(body: &[u8], part: u16, viewer: &Viewer, signals: Signals) -> Result<Candidate, Error> {
-    let view = View::of(parsed(body)?, viewer)?;
+pub(crate) fn candidate(
+    body: impl Into<Arc<Document>>,
+    part: u16,
+    viewer: &Viewer,
+    signals: Signals,
+) -> Result<Candidate, Error> {
+    let view = View::of(body, viewer)?;
     if let Some(position) = usize::from(part).checked_sub(1) {
         let gone = || Error::fault("an action of a stored manifest is missing");
         let action = Action::of(view.record(), position).ok_or_else(gone)?;
