@@ -14,6 +14,7 @@ use crate::refusal::Error;
 use json::{Document, Node};
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use store::{Change, Kind, Operation, Sequence, Store};
 
@@ -21,7 +22,7 @@ use store::{Change, Kind, Operation, Sequence, Store};
 const STRIDE: usize = 1_000;
 
 /// Fresh units from which on they are written to disk.
-pub(crate) const SEAL_AT: usize = 32_768;
+const SEAL_AT: usize = 32_768;
 
 /// The folder of the index inside the data folder.
 const FOLDER: &str = "index";
@@ -35,6 +36,8 @@ pub(crate) struct Catalog {
     reading: Mutex<()>,
     /// Held by whoever writes index files.
     sealing: Mutex<()>,
+    /// Whether an import is going on, which writes larger files than a node does and merges them at its end.
+    importing: AtomicBool,
 }
 
 /// A record ready to be filed.
@@ -102,6 +105,7 @@ impl Catalog {
             evidence: RwLock::new(evidence),
             reading: Mutex::default(),
             sealing: Mutex::default(),
+            importing: AtomicBool::new(false),
         };
         let end = store.sequence();
         loop {
@@ -186,6 +190,32 @@ impl Catalog {
     /// Questions go on meanwhile; whoever comes second leaves it to the first.
     pub(crate) fn seal(&self, at_least: usize) -> Result<(), Error> {
         let Ok(_sealing) = self.sealing.try_lock() else { return Ok(()) };
+        self.write_fresh(at_least)?;
+        loop {
+            let merging = self.indexes()?.mergeable();
+            let Some((collection, merging)) = merging else { return Ok(()) };
+            let made = merging.run()?;
+            self.indexes_mut()?.adopt(collection, made)?;
+        }
+    }
+
+    /// The same from time to time, unless an import does it.
+    pub(crate) fn keep(&self) -> Result<(), Error> {
+        if self.importing.load(Ordering::Acquire) { Ok(()) } else { self.seal(SEAL_AT) }
+    }
+
+    /// Writes the fresh part of the index to disk when it has at least so many units; for an import.
+    pub(crate) fn seal_imported(&self, at_least: usize) -> Result<(), Error> {
+        let Ok(_sealing) = self.sealing.try_lock() else { return Ok(()) };
+        self.write_fresh(at_least)
+    }
+
+    /// Tells that an import begins or ends.
+    pub(crate) fn set_importing(&self, importing: bool) {
+        self.importing.store(importing, Ordering::Release);
+    }
+
+    fn write_fresh(&self, at_least: usize) -> Result<(), Error> {
         // Whoever waits to change the indexes makes all later questions wait; so nobody does without need.
         let ready = self.indexes()?.is_ready(at_least);
         let frozen = if ready { self.indexes_mut()?.freeze(at_least) } else { Vec::new() };
@@ -196,12 +226,7 @@ impl Catalog {
             }
             self.indexes_mut()?.save()?;
         }
-        loop {
-            let merging = self.indexes()?.mergeable();
-            let Some((collection, merging)) = merging else { return Ok(()) };
-            let made = merging.run()?;
-            self.indexes_mut()?.adopt(collection, made)?;
-        }
+        Ok(())
     }
 
     /// Leaves the index on disk as it is, so that the next start has nothing to read.
@@ -212,15 +237,19 @@ impl Catalog {
 
     /// Everything of a collection into one segment; for the end of an import.
     pub(crate) fn compact(&self) -> Result<(), Error> {
-        self.seal(1)?;
-        for collection in Collection::ALL {
+        self.seal_imported(1)?;
+        let merge = |collection: Collection| -> Result<(), Error> {
             let merging = self.indexes()?.of(collection).merge_all();
-            if let Some(merging) = merging {
-                let made = merging.run()?;
-                self.indexes_mut()?.adopt(collection, made)?;
+            match merging.map(index::Merging::run).transpose()? {
+                Some(made) => self.indexes_mut()?.adopt(collection, made),
+                None => Ok(()),
             }
-        }
-        Ok(())
+        };
+        std::thread::scope(|scope| {
+            let merging = Collection::ALL.map(|collection| scope.spawn(move || merge(collection)));
+            let ended = || Error::fault("a merge of the index ended early");
+            merging.into_iter().try_for_each(|merging| merging.join().map_err(|_| ended())?)
+        })
     }
 }
 

@@ -15,11 +15,11 @@ use std::io::BufRead;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use store::{Batch, Committed, Kind, Outcome, Put};
 
-/// Records that are written in one commit.
-const BATCH: usize = 1_000;
+/// Records that are written in one commit; each waits for the disk twice.
+const BATCH: usize = 4_000;
 
 /// Batches that may wait for the next thread.
-const WAITING: usize = 4;
+const WAITING: usize = 2;
 
 /// Fresh candidates from which on they are written to disk: more than while questions are answered, because larger
 /// segments are merged less often.
@@ -66,18 +66,30 @@ impl Node {
         kind: Option<Kind>,
         tell: &mut (dyn FnMut(Told) + Send),
     ) -> Result<Imported, Error> {
+        self.catalog.set_importing(true);
+        let imported = self.import_lines(&mut lines, kind, tell);
+        self.catalog.set_importing(false);
+        imported
+    }
+
+    fn import_lines(
+        &self,
+        lines: &mut (impl BufRead + Send),
+        kind: Option<Kind>,
+        tell: &mut (dyn FnMut(Told) + Send),
+    ) -> Result<Imported, Error> {
         let (to_store, for_store) = sync_channel(WAITING);
         let (to_index, for_index) = sync_channel(WAITING);
         let (told, telling) = sync_channel(1024);
         std::thread::scope(|scope| {
             let reading = scope.spawn({
                 let told = told.clone();
-                move || self.prepare(&mut lines, kind, &to_store, &told)
+                move || self.prepare(lines, kind, &to_store, &told)
             });
             let writing = scope.spawn(move || self.write_batches(&for_store, &to_index, &told));
             let (to_disk, for_disk) = sync_channel(1);
             let filing = scope.spawn(move || self.file_batches(&for_index, &to_disk));
-            let sealing = scope.spawn(move || for_disk.iter().try_for_each(|()| self.catalog.seal(SEAL_AT)));
+            let sealing = scope.spawn(move || for_disk.iter().try_for_each(|()| self.catalog.seal_imported(SEAL_AT)));
             let mut sum = Imported::default();
             for news in telling {
                 sum.add(&news);

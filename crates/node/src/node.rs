@@ -1,6 +1,6 @@
 //! What a running node owns, and how it starts and stops.
 
-use crate::catalog::{Catalog, SEAL_AT};
+use crate::catalog::Catalog;
 use crate::clock::{Clock, instant};
 use crate::collection::Collection;
 use crate::folder::{METER, STORE};
@@ -403,7 +403,7 @@ impl Keeper {
         let (stop, stopped) = channel();
         let run = move || {
             while stopped.recv_timeout(Duration::from_millis(500)) == Err(RecvTimeoutError::Timeout) {
-                if let Err(error) = catalog.seal(SEAL_AT) {
+                if let Err(error) = catalog.keep() {
                     tracing::error!(%error, "the index cannot be written to disk; questions go on from memory");
                 }
             }

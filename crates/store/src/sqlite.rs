@@ -137,6 +137,16 @@ impl Database {
     pub(crate) fn write(&mut self, mut head: Head, batches: &[Batch]) -> Result<(Head, Answers), EngineError> {
         let mut transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let mut answers = Vec::with_capacity(batches.len());
+        // A batch by itself needs no savepoint: refused, it takes the whole transaction back.
+        if let [batch] = batches {
+            return match apply(&transaction, head, batch)? {
+                Ok((later, outcomes)) => {
+                    transaction.commit()?;
+                    Ok((later, vec![Ok(outcomes)]))
+                }
+                Err(refused) => Ok((head, vec![Err(refused)])),
+            };
+        }
         for batch in batches {
             let part = transaction.savepoint()?;
             match apply(&part, head, batch)? {
