@@ -73,6 +73,18 @@ impl Constraints {
         Ok(Self { tree, leaves: reader.leaves, steps: reader.steps.into() })
     }
 
+    /// Whether every leaf must hold.
+    pub fn is_conjunction(&self) -> bool {
+        fn joins(tree: &Tree) -> bool {
+            match tree {
+                Tree::AllOf(parts) => parts.iter().all(joins),
+                Tree::AnyOf(_) | Tree::Not(_) => false,
+                Tree::Leaf(_) => true,
+            }
+        }
+        joins(&self.tree)
+    }
+
     /// The tree.
     pub fn tree(&self) -> &Tree {
         &self.tree

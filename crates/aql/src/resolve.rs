@@ -6,7 +6,7 @@
 mod judge;
 pub(crate) mod rank;
 
-pub use judge::{Judgement, Outcome, judge};
+pub use judge::{Judgement, Outcome, judge, refuse};
 pub use rank::{Contribution, RANKING_ID, RANKING_VERSION, Ranking, rank, score};
 
 use crate::budget::Amount;

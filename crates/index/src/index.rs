@@ -3,7 +3,7 @@
 //! Units stand in three places, in the order of their numbers: in segments, in a frozen part that is being written,
 //! and in the fresh part. A question goes to all of them. Dead units keep their numbers; merging forgets the rest.
 
-use crate::answer::{Answer, Bounds, Units};
+use crate::answer::{Answer, Bounds};
 use crate::current::{self, CurrentWriter};
 use crate::error::{Full, IndexError};
 use crate::fresh::Fresh;
@@ -169,10 +169,10 @@ impl Index {
         self.ask(constraints, constraints.tree())
     }
 
-    /// Living units that possibly satisfy a constraint tree.
-    pub fn possible(&self, constraints: &Constraints) -> Result<RoaringBitmap, IndexError> {
+    /// Living units that possibly satisfy a constraint tree, and those of them that perhaps do not.
+    pub fn possible(&self, constraints: &Constraints) -> Result<(RoaringBitmap, RoaringBitmap), IndexError> {
         let Answer { certain, open } = self.answer(constraints, constraints.tree())?;
-        Ok(certain.or(open))
+        Ok(if open.is_empty() { (certain, open) } else { (certain | &open, open) })
     }
 
     /// The same for one leaf by itself.

@@ -240,9 +240,8 @@ impl<'a> Keyed<'a> {
     /// The units with a key from `first` to `last`; `span` are the units of the file.
     pub(crate) fn between(&self, first: u64, last: u64, span: &Range<Unit>) -> Option<RoaringBitmap> {
         let entries = self.entries(first, last);
-        let a_rung = self.len() / (self.rungs.len() / 8).max(1);
-        if self.rungs.is_empty() || entries.len() <= 2 * a_rung {
-            return self.collect(entries, span);
+        if self.is_short(&entries) {
+            return self.collect(entries, span).map(Collector::finish);
         }
         let mut set = self.all_below(entries.end, span)?;
         if entries.start > 0 {
@@ -251,14 +250,29 @@ impl<'a> Keyed<'a> {
         Some(set)
     }
 
-    fn collect(&self, entries: Range<usize>, span: &Range<Unit>) -> Option<RoaringBitmap> {
+    /// The same as a list.
+    pub(crate) fn between_list(&self, first: u64, last: u64, span: &Range<Unit>) -> Option<Vec<Unit>> {
+        let entries = self.entries(first, last);
+        match self.is_short(&entries) {
+            true => self.collect(entries, span).map(Collector::into_list),
+            false => Some(self.between(first, last, span)?.iter().collect()),
+        }
+    }
+
+    /// Whether taking entries one by one is as fast as climbing from rung to rung.
+    fn is_short(&self, entries: &Range<usize>) -> bool {
+        let a_rung = self.len() / (self.rungs.len() / 8).max(1);
+        self.rungs.is_empty() || entries.len() <= 2 * a_rung
+    }
+
+    fn collect(&self, entries: Range<usize>, span: &Range<Unit>) -> Option<Collector> {
         let mut collector = Collector::expecting(entries.len(), span);
         let refs = self.refs.get(entries.start * 4..entries.end * 4)?;
         let (refs, _) = refs.as_chunks::<4>();
         for reference in refs {
             collector.add(Stored::at(self.file, u32::from_le_bytes(*reference))?)?;
         }
-        Some(collector.finish())
+        Some(collector)
     }
 
     /// The units of all entries before this one, by the nearest rung.
@@ -270,10 +284,10 @@ impl<'a> Keyed<'a> {
         let start = lower.map_or(0, rung_entry);
         match rungs.get(after).map(|upper| (rung_entry(upper), upper)) {
             Some((end, upper)) if end - entry.min(end) < entry.saturating_sub(start) => {
-                Some(set(upper)? - self.collect(entry..end, span)?)
+                Some(set(upper)? - self.collect(entry..end, span)?.finish())
             }
             _ => {
-                let rest = self.collect(start..entry, span)?;
+                let rest = self.collect(start..entry, span)?.finish();
                 Some(match lower {
                     Some(lower) => set(lower)? | rest,
                     None => rest,
@@ -312,6 +326,8 @@ mod tests {
         for (first, last) in [(0, u64::MAX), (0, 95), (5, 5), (keys * 3, keys * 7), (keys, u64::MAX), (9, 3)] {
             let expected: RoaringBitmap = span.clone().filter(|unit| (first..=last).contains(&key_of(*unit))).collect();
             assert_eq!(keyed.between(first, last, &span), Some(expected.clone()), "{first} to {last}");
+            let listed: Vec<Unit> = expected.iter().collect();
+            assert_eq!(keyed.between_list(first, last, &span), Some(listed), "{first} to {last}");
             let every_third: Vec<Unit> = span.clone().step_by(3).collect();
             let among = keyed.between_among(first, last, &every_third, span.start);
             let found: Vec<Unit> = every_third.into_iter().filter(|unit| expected.contains(*unit)).collect();

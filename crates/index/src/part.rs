@@ -82,6 +82,10 @@ pub(crate) trait Column {
 
     /// Units with a key from `first` to `last`.
     fn between(&self, table: Table, first: u64, last: u64) -> Result<RoaringBitmap, IndexError>;
+    /// The same as a list in order, where few are expected.
+    fn between_list(&self, table: Table, first: u64, last: u64) -> Result<Vec<Unit>, IndexError> {
+        Ok(self.between(table, first, last)?.iter().collect())
+    }
     /// About how many those are.
     fn between_len(&self, table: Table, first: u64, last: u64) -> u64;
     /// Those of some rising units; `None` when asking for all is as cheap.

@@ -88,6 +88,9 @@ impl<P: Part> Asked<'_, P, Whole<'_>> {
         if let Some(common) = self.in_common(&mut conjuncts)? {
             return Ok(self.narrow(common, conjuncts.into_iter())?.into());
         }
+        if let Some(common) = self.first_range(&conjuncts)? {
+            return Ok(self.narrow(common, conjuncts.into_iter().skip(1))?.into());
+        }
         let mut rest = conjuncts.into_iter();
         let Some((_, first)) = rest.next() else { return Ok(Answer::certain(self.scope.all())) };
         let mut common = self.conjunct(first)?;
@@ -100,6 +103,17 @@ impl<P: Part> Asked<'_, P, Whole<'_>> {
             common = common.and(self.conjunct(conjunct)?);
         }
         Ok(common)
+    }
+
+    /// The units of a range, when it comes first and leaves so few that only they are asked the rest.
+    fn first_range(&self, conjuncts: &[(Estimate, Conjunct<'_>)]) -> Result<Option<Answer<Few>>, IndexError> {
+        let [(first, Conjunct::Between(path, from, to)), (second, _), ..] = conjuncts else { return Ok(None) };
+        let few = first.units <= UNITS_FEW || first.units * FEW_TIMES <= second.units;
+        if !few || !self.part.loose().is_empty() {
+            return Ok(None);
+        }
+        let Some(column) = self.part.column(*path) else { return Ok(Some(Answer::default())) };
+        Ok(Some(Answer::certain(Few(column.between_list(Table::Numbers, *from, *to)?))))
     }
 
     /// Takes out the parts that ask for one value each and answers them together, when there are several of them and

@@ -360,6 +360,29 @@ impl Collector {
         if self.sets.is_empty() { units } else { self.sets | units }
     }
 
+    /// The units in their order, without making a set of them.
+    pub(crate) fn into_list(mut self) -> Vec<Unit> {
+        if !self.sets.is_empty() {
+            return self.finish().iter().collect();
+        }
+        if self.bits.is_empty() {
+            self.list.sort_unstable();
+            self.list.dedup();
+            return self.list;
+        }
+        let mut units = Vec::new();
+        for (number, word) in self.bits.chunks(8).enumerate() {
+            let mut bytes = [0; 8];
+            bytes.iter_mut().zip(word).for_each(|(to, from)| *to = *from);
+            let mut word = u64::from_le_bytes(bytes);
+            while word != 0 {
+                units.push(self.first + (number as Unit * 64 + word.trailing_zeros()));
+                word &= word - 1;
+            }
+        }
+        units
+    }
+
     /// The set so far.
     pub(crate) fn snapshot(&self) -> RoaringBitmap {
         self.clone().finish()

@@ -470,6 +470,10 @@ impl Column for SealedColumn<'_> {
         self.checked(self.table(table).and_then(|table| table.between(first, last, &self.segment.units)))
     }
 
+    fn between_list(&self, table: Table, first: u64, last: u64) -> Result<Vec<Unit>, IndexError> {
+        self.checked(self.table(table).and_then(|table| table.between_list(first, last, &self.segment.units)))
+    }
+
     fn between_len(&self, table: Table, first: u64, last: u64) -> u64 {
         self.table(table).map_or(0, |table| table.between_len(first, last))
     }

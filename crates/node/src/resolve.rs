@@ -318,13 +318,23 @@ impl Node {
         page: &mut Page,
         evaluator: &mut aql::Evaluator,
     ) -> Result<(), Error> {
-        let (refused, signals) = self.with_market_at(intent, walk.moment, |market| {
-            market.recall(&self.store, &mut walk.queue)?;
-            let refused = walk.queue.refused();
-            let signals = market.signals_of(&walk.queue, &refused);
-            Ok((refused, signals))
-        })?;
         let most = if walk.queue.small { REJECTED } else { REJECTED_OF_MANY };
+        let (known, refused, signals) = self.with_market_at(intent, walk.moment, |market| {
+            market.recall(&self.store, &mut walk.queue)?;
+            let known = market.refusals(intent, &walk.queue, most);
+            let refused = walk.queue.refused();
+            let judging = if known.is_none() { refused.as_slice() } else { &[] };
+            let signals = market.signals_of(&walk.queue, judging);
+            Ok((known, refused, signals))
+        })?;
+        if let Some(known) = known {
+            debug_assert!(self.are_judged_so(intent, &known, &refused, evaluator));
+            let known = known.into_iter().map(|judged| Decided { judged, verdict: None });
+            page.rejections.extend(known);
+            page.rejections.sort_by(|left, right| left.judged.candidate.id.cmp(&right.judged.candidate.id));
+            page.rejections.truncate(most);
+            return Ok(());
+        }
         for (few, signals) in refused.chunks(most).zip(signals.chunks(most)) {
             if page.rejections.len() >= most && !walk.queue.small {
                 break;
@@ -339,6 +349,23 @@ impl Node {
         page.rejections.sort_by(|left, right| left.judged.candidate.id.cmp(&right.judged.candidate.id));
         page.rejections.truncate(most);
         Ok(())
+    }
+
+    /// Whether candidates are judged by their records as they were judged without them.
+    fn are_judged_so(
+        &self,
+        intent: &Intent,
+        known: &[Judged],
+        refused: &[select::Entry],
+        evaluator: &mut aql::Evaluator,
+    ) -> bool {
+        let entries = refused.get(..known.len()).unwrap_or_default();
+        let signals = known.iter().map(|judged| judged.candidate.quality().clone()).collect();
+        let judged = self.judge((intent, &Viewer::Public), entries, signals, evaluator);
+        let same = |(known, judged): (&Judged, &Judged)| {
+            known.judgement == judged.judgement && known.candidate.id == judged.candidate.id
+        };
+        judged.is_ok_and(|judged| judged.len() == known.len() && known.iter().zip(&judged).all(same))
     }
 
     /// R6: the answer is written once, signed as those bytes and sent as those bytes.

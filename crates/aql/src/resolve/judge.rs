@@ -6,6 +6,7 @@ use crate::candidate::Candidate;
 use crate::constraint::{Constraints, Tree};
 use crate::evaluate::{EvaluationError, Evaluator};
 use crate::intent::Intent;
+use crate::quality::Signals;
 use json::Writer;
 
 /// What became of a candidate; the names are those of the decision record.
@@ -42,7 +43,7 @@ impl Outcome {
 }
 
 /// How a candidate fared and why.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// What became of it.
     pub outcome: Outcome,
@@ -106,19 +107,10 @@ pub fn judge(
         judgement.explanation = failed_constraints(intent, &judgement);
         return Ok(judgement);
     }
-    let cost = cost(intent, &judgement);
-    let unmet = intent.quality_floor.unmet(candidate.quality());
-    if !unmet.is_empty() {
-        judgement.outcome = Outcome::BelowQualityFloor;
-        let mut reasons = vec![format!("quality: {}", unmet.join("; "))];
-        reasons.extend(cost.trouble());
-        judgement.explanation = reasons.join(" | ");
-        return Ok(judgement);
-    }
-    if let Cost::Undefined(reason) = cost {
-        judgement.explanation = reason;
-        return Ok(judgement);
-    }
+    let cost = match keeps_out(intent, candidate.quality(), &mut judgement) {
+        Some(cost) => cost,
+        None => return Ok(judgement),
+    };
     let projected = intent.projection.apply(record, &mut evaluator.meter.visits);
     evaluator.meter.within_fuel()?;
     match projected {
@@ -143,6 +135,40 @@ pub fn judge(
         judgement.payload = None;
     }
     Ok(judgement)
+}
+
+/// How a candidate fares whose constraints all hold and whom quality, or having no price, keeps out; `None` where that
+/// takes its record.
+pub fn refuse(intent: &Intent, quality: &Signals, cost: Option<Amount>) -> Option<Judgement> {
+    let mut judgement = Judgement {
+        outcome: Outcome::Reject,
+        over_budget: false,
+        leaves: vec![true; intent.constraints.leaves().len()],
+        failing: Vec::new(),
+        cost,
+        explanation: String::new(),
+        payload: None,
+        policy_decision_ref: None,
+    };
+    keeps_out(intent, quality, &mut judgement).is_none().then_some(judgement)
+}
+
+/// How the cost stands to the budget, unless quality, or having no price, keeps the candidate out; then it is judged.
+fn keeps_out(intent: &Intent, quality: &Signals, judgement: &mut Judgement) -> Option<Cost> {
+    let cost = cost(intent, judgement);
+    let unmet = intent.quality_floor.unmet(quality);
+    if !unmet.is_empty() {
+        judgement.outcome = Outcome::BelowQualityFloor;
+        let mut reasons = vec![format!("quality: {}", unmet.join("; "))];
+        reasons.extend(cost.trouble());
+        judgement.explanation = reasons.join(" | ");
+        return None;
+    }
+    if let Cost::Undefined(reason) = cost {
+        judgement.explanation = reason;
+        return None;
+    }
+    Some(cost)
 }
 
 /// How a candidate's cost stands to the budget.

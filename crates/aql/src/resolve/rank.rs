@@ -61,7 +61,12 @@ pub fn score(intent: &Intent, signals: &Signals, cost: Option<Amount>) -> f64 {
     let [performance, reputation, conformance, latency] = quality(signals);
     let values = [performance, reputation, conformance, latency, price(intent, cost)];
     let inputs = values.into_iter().zip(INPUTS);
-    sum(inputs.map(|(value, (_, weight))| if value == 0.0 { 0.0 } else { round(round(value) * weight) }))
+    // Contributions are whole millionths, and what a sum of five of them is wrong by is far below half of one.
+    let millionths = inputs.map(|(value, (_, weight))| match value == 0.0 {
+        true => 0.0,
+        false => nearest(round(value) * weight * 1e6),
+    });
+    millionths.sum::<f64>() / 1e6
 }
 
 /// What signals bring, in the order of the first four inputs.
@@ -97,13 +102,16 @@ fn price(intent: &Intent, cost: Option<Amount>) -> f64 {
 
 /// Six decimals: two machines print the same score.
 pub(crate) fn round(value: f64) -> f64 {
-    let millionths = value * 1e6;
-    // Where the whole part fits a number, it is there at once; halves go up, as `f64::round` has it for these.
-    if (0.0..1e15).contains(&millionths) {
-        let whole = millionths as i64;
-        return (whole + i64::from(millionths - whole as f64 >= 0.5)) as f64 / 1e6;
+    nearest(value * 1e6) / 1e6
+}
+
+/// The nearest whole number. Where it fits an integer it is there at once; halves go up, as `f64::round` has it there.
+fn nearest(value: f64) -> f64 {
+    if (0.0..1e15).contains(&value) {
+        let whole = value as i64;
+        return (whole + i64::from(value - whole as f64 >= 0.5)) as f64;
     }
-    millionths.round() / 1e6
+    value.round()
 }
 
 /// What fits comes first; then the higher score, the lower cost, the lower id.

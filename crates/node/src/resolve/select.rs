@@ -38,6 +38,8 @@ pub(crate) struct Entry {
     source: u64,
     pub(crate) unit: Unit,
     part: u16,
+    /// Whether the index knows that the constraints hold.
+    certain: bool,
 }
 
 /// Facts of candidates that were replaced or withdrawn while the pages of an answer are read.
@@ -94,22 +96,27 @@ impl Market<'_> {
     /// Everything that may be in the answer.
     pub(crate) fn queue(&self, intent: &Intent, over_budget: OverBudget) -> Result<Queue, Error> {
         // Most questions ask the whole collection: then there is no set of members to be made.
-        let (small, possible) = match self.also {
-            None if self.is_large() => (false, self.possible(&intent.constraints)?),
+        let (small, possible, open) = match self.also {
+            None if self.is_large() => {
+                let (possible, open) = self.possible(&intent.constraints)?;
+                (false, possible, open)
+            }
             _ => {
                 let members = self.members()?;
                 let small = members.len() <= SMALL;
-                (small, if small { members } else { members & self.possible(&intent.constraints)? })
+                let possible = if small { members } else { members & self.possible(&intent.constraints)?.0 };
+                (small, possible.clone(), possible)
             }
         };
         let mut queue = Queue { small, ..Queue::default() };
         queue.entries.reserve(usize::try_from(possible.len()).unwrap_or_default());
         for unit in &possible {
             let Some((fact, source)) = self.glance(unit) else { continue };
-            let (entry, fits) = self.entry(intent, over_budget, &fact, unit, source);
+            let (mut entry, fits) = self.entry(intent, over_budget, &fact, unit, source);
             if fits {
                 queue.entries.push(entry);
             } else if small || queue.refused.len() < REFUSED_MAX {
+                entry.certain = !open.contains(unit);
                 queue.refused.push(entry);
             }
         }
@@ -154,12 +161,14 @@ impl Market<'_> {
         Ok(bounds)
     }
 
-    /// Who possibly satisfies constraints.
-    fn possible(&self, constraints: &Constraints) -> Result<RoaringBitmap, Error> {
-        match self.own.is_empty() {
-            true => Ok(self.index.possible(constraints)?),
-            false => Ok(self.enumerate(constraints)?.possible),
+    /// Who possibly satisfies constraints, and who of them perhaps does not.
+    fn possible(&self, constraints: &Constraints) -> Result<(RoaringBitmap, RoaringBitmap), Error> {
+        if self.own.is_empty() {
+            return Ok(self.index.possible(constraints)?);
         }
+        let Bounds { certain, possible } = self.enumerate(constraints)?;
+        let open = &possible - certain;
+        Ok((possible, open))
     }
 
     /// The same for one leaf by itself; `own` is what the own views say.
@@ -226,7 +235,7 @@ impl Market<'_> {
         let fits = priced && !(over && over_budget == OverBudget::Reject) && intent.quality_floor.is_met_by(&signals);
         let score = if fits { aql::score(intent, &signals, cost) } else { 0.0 };
         let cost = cost.map_or(u128::MAX, Amount::units);
-        (Entry { over_budget: over, score, cost, source, unit, part: fact.part }, fits)
+        (Entry { over_budget: over, score, cost, source, unit, part: fact.part, certain: false }, fits)
     }
 
     /// What fits comes first; then the higher score, the lower cost, the lower id.
@@ -297,6 +306,23 @@ impl Market<'_> {
         let mut best = first(fit, wanted);
         best.extend(first(unfit, wanted - best.len()));
         best
+    }
+
+    /// The first candidates that cost or quality keep out, judged without their records; `None` where that takes some.
+    pub(crate) fn refusals(&self, intent: &Intent, queue: &Queue, most: usize) -> Option<Vec<Judged>> {
+        if queue.small || self.also.is_some() || !intent.constraints.is_conjunction() {
+            return None;
+        }
+        let currency = intent.budget.as_ref().map(|budget| budget.ceiling.currency.as_str());
+        let refuse = |entry: &Entry| {
+            let fact =
+                self.remembered(&queue.lost, entry.unit).filter(|_| entry.certain && !Own::is_own(entry.unit))?;
+            let (signals, id) = (self.signals(&fact), fact.id().to_owned());
+            let cost = currency.and_then(|currency| fact.cost(intent.category, currency));
+            let judgement = aql::refuse(intent, &signals, cost)?;
+            Some(Judged { candidate: Candidate::new(id, Document::default(), None, signals), judgement })
+        };
+        queue.refused.iter().take(most).map(refuse).collect()
     }
 
     /// What a candidate would cost in the intent's currency, and what is known of its quality.
