@@ -33,9 +33,14 @@ impl Key {
     }
 }
 
-/// FNV-1a; a collision costs one text comparison and an object is scanned linearly anyway, so nobody gains by one.
+/// Eight bytes at a time, with the length; a collision costs one text comparison and an object is scanned linearly
+/// anyway, so nobody gains by one.
 pub(crate) fn hash(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811c_9dc5, |state, &byte| (state ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    let mix = |state: u64, word: u64| (state.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let state = words.iter().fold(bytes.len() as u64, |state, word| mix(state, u64::from_le_bytes(*word)));
+    let rest = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    (mix(state, rest) >> 32) as u32
 }
 
 /// A name: its hash and where its text stands.
