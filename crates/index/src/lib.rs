@@ -40,4 +40,4 @@ pub use work::{Made, Merging, Sealing};
 pub type Unit = u32;
 
 /// How many bytes of a fact [`Index::glance`] shows.
-pub const GLANCE: usize = 20;
+pub const GLANCE: usize = 24;

@@ -15,6 +15,8 @@ use json::Node;
 pub(crate) struct Fact<'a> {
     /// Which action of a manifest it is, from 1; 0 is the record itself.
     pub(crate) part: u16,
+    /// A number that follows from the candidate's id: an order that is the same on every node and needs no names.
+    pub(crate) digest: u32,
     latency_p99_ms: Option<f64>,
     /// The prices, and after them the names.
     rest: &'a [u8],
@@ -48,6 +50,7 @@ pub(crate) fn encode(collection: Collection, part: u16, id: &str, record: Node<'
     let latency = latency.filter(|_| short.is_none());
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     bytes.push(flag(latency.is_some(), HAS_LATENCY) | flag(short.is_some(), SHORT_LATENCY) | flag(part != 0, HAS_PART));
+    bytes.extend(crc32fast::hash(id.as_bytes()).to_le_bytes());
     bytes.extend(short.into_iter().flat_map(u16::to_le_bytes));
     bytes.extend(latency.into_iter().flat_map(f64::to_le_bytes));
     bytes.extend(Some(part).filter(|part| *part != 0).into_iter().flat_map(u16::to_le_bytes));
@@ -182,13 +185,14 @@ impl<'a> Fact<'a> {
     pub(crate) fn read(mut bytes: &'a [u8]) -> Option<Self> {
         let bytes = &mut bytes;
         let [flags] = take(bytes)?;
+        let digest = u32::from_le_bytes(take(bytes)?);
         let latency_p99_ms = match flags & (HAS_LATENCY | SHORT_LATENCY) {
             0 => None,
             SHORT_LATENCY => Some(f64::from(u16::from_le_bytes(take(bytes)?))),
             _ => Some(f64::from_le_bytes(take(bytes)?)),
         };
         let part = if flags & HAS_PART == 0 { 0 } else { u16::from_le_bytes(take(bytes)?) };
-        Some(Self { part, latency_p99_ms, rest: bytes })
+        Some(Self { part, digest, latency_p99_ms, rest: bytes })
     }
 
     /// Reads the beginning of what [`encode`] wrote, when all that ranks the candidate is in it; its names are not.
@@ -303,6 +307,6 @@ mod tests {
         let signals = fact.signals(None);
         // A cooling-off time in praise of oneself is no evidence.
         assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), None));
-        assert!((0..3).all(|cut| Fact::read(&bytes[..cut]).is_none()));
+        assert!((0..7).all(|cut| Fact::read(&bytes[..cut]).is_none()));
     }
 }

@@ -310,7 +310,7 @@ impl Node {
         Ok(!demanding || evaluator.evaluate(&self.delegates, judged.candidate.record())?)
     }
 
-    /// Names those that satisfy the constraints and fail cost or quality; the oldest, so that every run names the same.
+    /// Names those that satisfy the constraints and fail cost or quality; by digests of ids, so that every node names the same.
     fn add_refused(
         &self,
         intent: &Intent,

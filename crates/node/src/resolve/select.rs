@@ -38,6 +38,7 @@ pub(crate) struct Entry {
     source: u64,
     pub(crate) unit: Unit,
     part: u16,
+    digest: u32,
     /// Whether the index knows that the constraints hold.
     certain: bool,
 }
@@ -53,7 +54,8 @@ pub(crate) struct Queue {
     sorted: usize,
     /// How many of them are dealt with.
     taken: usize,
-    /// Candidates that satisfy the constraints, as far as is known, and neither cost nor quality; the oldest first.
+    /// Candidates that satisfy the constraints, as far as is known, and neither cost nor quality; by the digests of
+    /// their ids.
     refused: Vec<Entry>,
     /// All of them that were alive when somebody last looked.
     units: RoaringBitmap,
@@ -110,16 +112,21 @@ impl Market<'_> {
         };
         let mut queue = Queue { small, ..Queue::default() };
         queue.entries.reserve(usize::try_from(possible.len()).unwrap_or_default());
+        let mut highest = u32::MAX;
         for unit in &possible {
             let Some((fact, source)) = self.glance(unit) else { continue };
             let (mut entry, fits) = self.entry(intent, over_budget, &fact, unit, source);
             if fits {
                 queue.entries.push(entry);
-            } else if small || queue.refused.len() < REFUSED_MAX {
+            } else if entry.digest <= highest {
                 entry.certain = !open.contains(unit);
                 queue.refused.push(entry);
+                if queue.refused.len() > 2 * REFUSED_MAX {
+                    highest = self.first_refused(&mut queue.refused);
+                }
             }
         }
+        self.first_refused(&mut queue.refused);
         queue.units = possible;
         for (unit, fact) in self.own.facts() {
             queue.units.remove(unit);
@@ -235,7 +242,19 @@ impl Market<'_> {
         let fits = priced && !(over && over_budget == OverBudget::Reject) && intent.quality_floor.is_met_by(&signals);
         let score = if fits { aql::score(intent, &signals, cost) } else { 0.0 };
         let cost = cost.map_or(u128::MAX, Amount::units);
-        (Entry { over_budget: over, score, cost, source, unit, part: fact.part, certain: false }, fits)
+        (
+            Entry {
+                over_budget: over,
+                score,
+                cost,
+                source,
+                unit,
+                part: fact.part,
+                digest: fact.digest,
+                certain: false,
+            },
+            fits,
+        )
     }
 
     /// What fits comes first; then the higher score, the lower cost, the lower id.
@@ -250,6 +269,16 @@ impl Market<'_> {
     fn by_id(&self, lost: &Lost, left: &Entry, right: &Entry) -> Ordering {
         let id = |entry: &Entry| self.remembered(lost, entry.unit).map(|fact| fact.id());
         id(left).cmp(&id(right))
+    }
+
+    /// Keeps the refused candidates that come first, in their order; says what the last of them has for a digest.
+    fn first_refused(&self, refused: &mut Vec<Entry>) -> u32 {
+        let none = Lost::new();
+        refused.sort_unstable_by(|left, right| {
+            left.digest.cmp(&right.digest).then_with(|| self.by_id(&none, left, right))
+        });
+        refused.truncate(REFUSED_MAX);
+        refused.last().map_or(u32::MAX, |last| last.digest)
     }
 
     /// The fact of a candidate, also of one that is gone meanwhile.
