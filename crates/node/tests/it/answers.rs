@@ -198,3 +198,31 @@ fn a_restart_changes_no_answer() {
     world.reopen();
     assert!(before == ask(&world), "after two more starts");
 }
+
+#[test]
+fn nodes_with_the_same_records_say_the_same_whatever_came_first() {
+    let mut chance = Chance::seeded(7);
+    let market = Market::random(&mut chance, 400);
+    let mut offers = market.offers.clone();
+    let nodes = [World::new(), World::new()];
+    nodes[0].import("offer", &offers);
+    offers.reverse();
+    nodes[1].import("offer", &offers);
+    let budget = json!({"amount": "5", "currency": "EUR", "allocation": "single_winner"});
+    let (mut compared, mut rejected) = (0, 0);
+    for floor in [json!({}), json!({"latency_p99_ms": 100})] {
+        let with = json!({"category": "commercial", "constraints": {"path": "/offer_id", "operator": "ne", "value": ""},
+            "budget": budget, "quality_floor": floor, "projection": {"include": ["/offer_id"]}});
+        let question = crate::world::intent(&person(1), with);
+        let [left, right] = nodes.each_ref().map(|world| world.pages(&rename(question.clone())).unwrap());
+        for (mut left, mut right) in left.into_iter().zip(right) {
+            rejected += left["rejected"].as_array().map_or(0, Vec::len);
+            for page in [&mut left, &mut right] {
+                page.as_object_mut().unwrap().remove("resolver_did");
+            }
+            assert_eq!(String::from_utf8(lasting(left)), String::from_utf8(lasting(right)));
+            compared += 1;
+        }
+    }
+    assert!(compared >= 2 && rejected >= 5, "{compared} pages, {rejected} rejected");
+}
