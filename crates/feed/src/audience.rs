@@ -19,11 +19,11 @@ use aql::key::{Ordered, number_key};
 use aql::{Constraints, Fuel, Meter, Predicate};
 use conditions::{Condition, Cover, Deriver, Table};
 use json::{Kind, Node};
-use keys::{About, Entry, Keys, MARKS, NO_MARK, Present, mark};
+use keys::{About, Entry, Keys, Marks, Present, mark};
 use paths::{Asks, PathId, Paths, Reached};
 use predicates::{Predicates, turn};
 use program::{Part, Program, parts};
-use ranges::Ranges;
+use ranges::{Ranges, Side};
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap};
 use texts::Texts;
@@ -202,7 +202,7 @@ impl Audience {
             match *condition {
                 Condition::Key { key, .. } => self.keys.file(key, Entry { slot, marks }),
                 Condition::Range { path, table, first, last } => {
-                    self.ranges.entry((path, table)).or_default().insert(first, last, slot);
+                    self.ranges.entry((path, table)).or_default().insert(first, last, slot, marks);
                 }
             }
         }
@@ -229,31 +229,70 @@ impl Audience {
         }
     }
 
-    /// The marks of the rarest other keys that the filter's documents have.
-    fn marks(&self, covers: &[Cover], chosen: usize) -> [u16; MARKS] {
-        let others = covers.iter().enumerate().filter(|(place, _)| *place != chosen);
-        let mut keys: Vec<(u32, u64)> = others
-            .filter_map(|(_, cover)| match cover.as_slice() {
-                [Condition::Key { key, .. }] => Some((self.keys.get(*key)?.mentions, *key)),
-                _ => None,
-            })
-            .collect();
-        keys.sort_unstable();
-        let mut marks = [NO_MARK; MARKS];
-        for (place, (_, key)) in marks.iter_mut().zip(keys) {
-            *place = mark(key);
+    /// The marks of the rarest other things that the filter's documents have, and of one choice between two.
+    fn marks(&mut self, covers: &[Cover], chosen: usize) -> Marks {
+        let (mut known, mut choice) = (Vec::with_capacity(2 * covers.len()), None);
+        for (_, cover) in covers.iter().enumerate().filter(|(place, _)| *place != chosen) {
+            match *cover.as_slice() {
+                [one] => self.marks_of(one, &mut known),
+                [one, other] if choice.is_none() => {
+                    let (mut marks, mut others) = (Vec::new(), Vec::new());
+                    self.marks_of(one, &mut marks);
+                    self.marks_of(other, &mut others);
+                    choice = rarest(&marks).zip(rarest(&others));
+                }
+                _ => {}
+            }
+        }
+        known.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+        let mut known = known.into_iter().map(|(_, mark)| mark);
+        let mut marks = Marks::default();
+        if let [.., one, other] = &mut marks
+            && let Some(choice) = choice
+        {
+            (*one, *other) = choice;
+        }
+        for place in marks.iter_mut().take(4) {
+            *place = known.next().unwrap_or_default();
+        }
+        if let [.., one, other] = &mut marks
+            && choice.is_none()
+        {
+            *one = known.next().unwrap_or_default();
+            *other = *one;
         }
         marks
     }
 
-    /// The filters that a document satisfies; each of them may spend `fuel` on it.
+    /// The marks of a condition, each with the part of all documents that is likely to have it.
+    fn marks_of(&mut self, condition: Condition, out: &mut Vec<(f64, u16)>) {
+        match condition {
+            Condition::Key { path, about, key } => {
+                let mentions = self.keys.get(key).map_or(0, |filed| filed.mentions);
+                let share = f64::from(mentions) / f64::from(self.paths.asks(path).count(about).max(1));
+                out.push((if about == About::Exists { 1.0 } else { share }, mark(key)));
+            }
+            Condition::Range { path, table, first, last } => {
+                let Some(ranges) = self.ranges.get_mut(&(path, table)) else { return };
+                let ends = [(Side::Above, first, (first, u64::MAX)), (Side::Below, last, (0, last))];
+                for (side, bound, (from, to)) in ends.into_iter().filter(|(_, _, side)| *side != (0, u64::MAX)) {
+                    let share = ranges.share(from, to);
+                    let keys = &self.keys;
+                    out.push((share, ranges.mark(side, bound, || keys.mark_of_bound(path, side, bound))));
+                }
+            }
+        }
+    }
+
+    /// The filters that a document satisfies; each predicate may spend `fuel` on it.
     pub fn of(&self, document: Node<'_>, fuel: Fuel) -> Found {
         let reached = self.paths.walk(document);
-        let mut asked = Asked { audience: self, document, reached, fuel, patterns: HashMap::new() };
+        let memory = vec![Remembered::default(); MEMORY];
+        let mut asked = Asked { audience: self, document, reached, fuel, patterns: HashMap::new(), memory };
         let candidates = asked.candidates();
         let mut found = Found { evaluated: candidates.len(), ..Found::default() };
         for filter in candidates.into_iter().filter_map(|slot| self.filters.get(slot)) {
-            match asked.evaluate(filter) {
+            match asked.all(filter.program.words()) {
                 Truth::Yes => found.satisfied.push(filter.id),
                 Truth::Unknown => found.undecided.push(filter.id),
                 Truth::No => {}
@@ -263,10 +302,22 @@ impl Audience {
         found.undecided.sort_unstable();
         found
     }
+
+    /// The ranges at a path that a value could lie in, and its key among them.
+    fn ordered(&self, path: PathId, node: Node<'_>) -> Option<(&Ranges, u64)> {
+        let (table, key) = match node.as_f64() {
+            Some(number) => (Table::Numbers, number_key(number)),
+            None => match Ordered::of(node.as_str()?)? {
+                Ordered::Decimal(key) => (Table::Numbers, key),
+                Ordered::Moment(key) => (Table::Moments, key),
+            },
+        };
+        Some((self.ranges.get(&(path, table))?, key))
+    }
 }
 
-/// A filter that is found by a range is evaluated; most of those that are found by a key are passed over by their marks.
-const RANGE_COST: f64 = 8.0;
+/// A list under a key is walked faster than the ranges around one.
+const RANGE_COST: f64 = 4.0;
 
 impl Asks {
     fn about(&mut self, about: About) -> &mut u32 {
@@ -300,27 +351,45 @@ struct Asked<'a> {
     fuel: Fuel,
     /// Patterns that match some text at their path; the others do not.
     patterns: HashMap<u32, Truth>,
+    /// Leaves that were asked already: filters that are asked about one document have many of them in common.
+    memory: Vec<Remembered>,
+}
+
+/// The truth of a predicate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Remembered(u32, Option<Truth>);
+
+/// Predicates that are remembered; a later one takes the place of an earlier one.
+const MEMORY: usize = 2048;
+
+fn rarest(marks: &[(f64, u16)]) -> Option<u16> {
+    marks.iter().min_by(|(left, _), (right, _)| left.total_cmp(right)).map(|(_, mark)| *mark)
 }
 
 impl Asked<'_> {
     /// The slots of all filters that the document may satisfy, each once.
     fn candidates(&mut self) -> Vec<u32> {
-        let mut candidates: Vec<u32> = self.audience.unfiled.iter().copied().collect();
-        let (mut keys, mut last) = (Vec::new(), None);
+        let audience = self.audience;
+        let (mut present, mut keys, mut ordered, mut last) = (Present::new(), Vec::new(), Vec::new(), None);
         let reached: Vec<(PathId, u32)> = self.reached.iter().collect();
         for (path, position) in reached {
-            let asks = self.audience.paths.asks(path);
+            let asks = audience.paths.asks(path);
             let node = self.document.elsewhere(position as usize);
             if asks.exists > 0 && last != Some(path) {
-                keys.push(self.audience.keys.of_path(path));
+                keys.push(audience.keys.of_path(path));
             }
             last = Some(path);
             self.keys(path, asks, node, &mut keys);
             if asks.ranges > 0 {
-                self.ranges(path, node, &mut candidates);
+                ordered.extend(audience.ordered(path, node));
             }
         }
-        Present::new(keys, &self.audience.keys).candidates(&mut candidates);
+        present.look_up(keys, &audience.keys);
+        ordered.iter().for_each(|(ranges, key)| ranges.set_marks(*key, &mut present));
+        // Marks are complete from here on.
+        let mut candidates: Vec<u32> = audience.unfiled.iter().copied().collect();
+        ordered.iter().for_each(|(ranges, key)| ranges.holding(*key, &present, &mut candidates));
+        present.candidates(&mut candidates);
         candidates.sort_unstable();
         candidates.dedup();
         candidates
@@ -352,6 +421,11 @@ impl Asked<'_> {
         let audience = self.audience;
         for number in audience.texts.possible(path, text) {
             let Some(shared) = audience.predicates.get(number) else { continue };
+            if let Predicate::Matches(pattern) = &shared.predicate
+                && !text.starts_with(pattern.prefix())
+            {
+                continue;
+            }
             let truth = match shared.predicate.passes(node, &mut Meter::new(self.fuel)) {
                 Ok(false) => continue,
                 Ok(true) => Truth::Yes,
@@ -369,31 +443,10 @@ impl Asked<'_> {
         }
     }
 
-    /// The filters that are filed under a range which holds a value.
-    fn ranges(&self, path: PathId, node: Node<'_>, out: &mut Vec<u32>) {
-        let ordered = match (node.as_f64(), node.as_str()) {
-            (Some(number), _) => Some((Table::Numbers, number_key(number))),
-            (_, Some(text)) => Ordered::of(text).map(|ordered| match ordered {
-                Ordered::Decimal(key) => (Table::Numbers, key),
-                Ordered::Moment(key) => (Table::Moments, key),
-            }),
-            (None, None) => None,
-        };
-        if let Some((table, key)) = ordered
-            && let Some(ranges) = self.audience.ranges.get(&(path, table))
-        {
-            ranges.holding(key, out);
-        }
-    }
-
-    fn evaluate(&self, filter: &Filter) -> Truth {
-        self.all(filter.program.words(), &mut Meter::new(self.fuel))
-    }
-
-    fn all(&self, words: &[u32], meter: &mut Meter) -> Truth {
+    fn all(&mut self, words: &[u32]) -> Truth {
         let mut truth = Truth::Yes;
         for part in parts(words) {
-            truth = truth.min(self.part(part, meter));
+            truth = truth.min(self.part(part));
             if truth == Truth::No {
                 break;
             }
@@ -401,10 +454,10 @@ impl Asked<'_> {
         truth
     }
 
-    fn any(&self, words: &[u32], meter: &mut Meter) -> Truth {
+    fn any(&mut self, words: &[u32]) -> Truth {
         let mut truth = Truth::No;
         for part in parts(words) {
-            truth = truth.max(self.part(part, meter));
+            truth = truth.max(self.part(part));
             if truth == Truth::Yes {
                 break;
             }
@@ -412,12 +465,12 @@ impl Asked<'_> {
         truth
     }
 
-    fn part(&self, part: Part<'_>, meter: &mut Meter) -> Truth {
+    fn part(&mut self, part: Part<'_>) -> Truth {
         match part {
-            Part::Leaf(number) => self.leaf(number, meter),
-            Part::All(inner) => self.all(inner, meter),
-            Part::Any(inner) => self.any(inner, meter),
-            Part::Not(inner) => match self.all(inner, meter) {
+            Part::Leaf(number) => self.leaf(number),
+            Part::All(inner) => self.all(inner),
+            Part::Any(inner) => self.any(inner),
+            Part::Not(inner) => match self.all(inner) {
                 Truth::No => Truth::Yes,
                 Truth::Unknown => Truth::Unknown,
                 Truth::Yes => Truth::No,
@@ -425,15 +478,29 @@ impl Asked<'_> {
         }
     }
 
+    fn leaf(&mut self, number: u32) -> Truth {
+        let place = number as usize % MEMORY;
+        if let Some(Remembered(known, Some(truth))) = self.memory.get(place)
+            && *known == number
+        {
+            return *truth;
+        }
+        let truth = self.ask(number);
+        if let Some(place) = self.memory.get_mut(place) {
+            *place = Remembered(number, Some(truth));
+        }
+        truth
+    }
+
     /// A leaf holds when some value that its path reaches passes.
-    fn leaf(&self, number: u32, meter: &mut Meter) -> Truth {
+    fn ask(&self, number: u32) -> Truth {
         let Some(shared) = self.audience.predicates.get(number) else { return Truth::No };
         if matches!(shared.predicate, Predicate::Matches(_)) {
             return self.patterns.get(&number).copied().unwrap_or(Truth::No);
         }
-        let mut truth = Truth::No;
+        let (mut truth, mut meter) = (Truth::No, Meter::new(self.fuel));
         for position in self.reached.by(shared.path) {
-            match shared.predicate.passes(self.document.elsewhere(position as usize), meter) {
+            match shared.predicate.passes(self.document.elsewhere(position as usize), &mut meter) {
                 Ok(true) => return Truth::Yes,
                 Ok(false) => {}
                 Err(_) => truth = Truth::Unknown,

@@ -5,5 +5,6 @@
 //! INVARIANT: no IO, clock, chance, `async` or logging in this crate; time is an argument.
 
 mod audience;
+pub mod webhook;
 
 pub use audience::{Audience, Found};

@@ -3,25 +3,27 @@
 use aql::{Constraints, Evaluator, Fuel, Limits};
 use conformance::chance::Chance;
 use conformance::generate;
+use conformance::market::Corpus;
+use conformance::standing::Population;
 use feed::Audience;
 use json::{Document, Pointer};
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Standing filters, each evaluated by itself.
 #[derive(Default)]
-struct Plain(BTreeMap<u64, (Constraints, Value)>);
+struct Plain(BTreeMap<u64, Constraints>);
 
 impl Plain {
     fn of(&self, document: &Document) -> Vec<u64> {
         let holds = |constraints| Evaluator::new(Fuel::STANDARD).evaluate(constraints, document.root());
-        self.0.iter().filter(|(_, (constraints, _))| holds(constraints) == Ok(true)).map(|(id, _)| *id).collect()
+        self.0.iter().filter(|(_, constraints)| holds(constraints) == Ok(true)).map(|(id, _)| *id).collect()
     }
 
     fn undecided(&self, document: &Document) -> usize {
         let holds = |constraints| Evaluator::new(Fuel::STANDARD).evaluate(constraints, document.root());
-        self.0.values().filter(|(constraints, _)| holds(constraints).is_err()).count()
+        self.0.values().filter(|constraints| holds(constraints).is_err()).count()
     }
 }
 
@@ -59,7 +61,7 @@ fn compare(seed: u64, steps: usize, ids: usize) {
                 if let Some(constraints) = read(&tree) {
                     let id = chance.below(ids) as u64;
                     audience.insert(id, &constraints);
-                    plain.0.insert(id, (constraints, tree));
+                    plain.0.insert(id, constraints);
                 }
             }
         }
@@ -120,4 +122,51 @@ fn the_twin_finds_the_same() {
         }
     }
     assert!(held > compared / 20, "{held} of {compared}");
+}
+
+/// What `cargo xtask bench feed` measures, small.
+#[test]
+fn standing_intents_like_those_of_the_benchmark_are_found() {
+    let corpus = Corpus::new(5);
+    let mut population = Population::new(corpus.clone(), 2_000, 5);
+    let (mut audience, mut plain) = (Audience::new(), Plain::default());
+    for id in 0..3_000 {
+        let standing = population.draw();
+        let constraints = read(&standing.constraints).unwrap();
+        assert!((5..=10).contains(&constraints.leaves().len()), "{}", standing.constraints);
+        audience.insert(id, &constraints);
+        plain.0.insert(id, constraints);
+    }
+    let (mut evaluated, mut satisfied) = (0, 0);
+    for number in 0..100 {
+        let mut text = String::new();
+        corpus.write(number * 17, &mut text);
+        let document = Document::parse(text.as_bytes(), &json::Limits::DOCUMENT).unwrap();
+        let found = audience.of(document.root(), Fuel::STANDARD);
+        assert_eq!((&found.satisfied, &found.undecided), (&plain.of(&document), &vec![]), "{text}");
+        (evaluated, satisfied) = (evaluated + found.evaluated, satisfied + found.satisfied.len());
+    }
+    assert!(satisfied > 0, "some intent is satisfied by some manifest");
+    assert!(evaluated < 3_000 * 100 / 100, "one in a hundred is evaluated at most, not {evaluated}");
+}
+
+#[test]
+fn a_pattern_that_runs_out_of_steps_leaves_only_those_undecided_to_whom_it_matters() {
+    let hard = json!({"path": "/a", "operator": "matches", "value": r"^(a+)+\1$"});
+    let no = json!({"path": "/b", "operator": "eq", "value": 2});
+    let yes = json!({"path": "/b", "operator": "eq", "value": 1});
+    let trees = [
+        json!({"all_of": [hard, yes]}),
+        json!({"all_of": [hard, no]}),
+        json!({"any_of": [hard, yes]}),
+        json!({"any_of": [hard, no]}),
+        json!({"not": hard}),
+    ];
+    let mut audience = Audience::new();
+    for (id, tree) in (0..).zip(&trees) {
+        audience.insert(id, &read(tree).unwrap());
+    }
+    let document = Document::of(&json!({"a": format!("{}!", "a".repeat(40)), "b": 1})).unwrap();
+    let found = audience.of(document.root(), Fuel { match_steps: 1_000, ..Fuel::STANDARD });
+    assert_eq!((found.satisfied, found.undecided), (vec![2], vec![0, 3, 4]));
 }

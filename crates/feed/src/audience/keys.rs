@@ -1,12 +1,13 @@
 //! What a document can have, as keys; and the filters filed under them.
 //!
 //! A key is a keyed hash: who makes two of them meet makes a filter be asked for nothing, and no more. With each filter
-//! stand the marks of four more keys that its documents have, so that most of a long list is passed over without a look
-//! at the filters.
+//! stand the marks of more things that its documents have, so that nearly all of a long list is passed over without a
+//! look at the filters.
 //!
 //! INVARIANT: a key is kept as long as some filter mentions it.
 
 use super::paths::PathId;
+use super::ranges::Side;
 use aql::Literal;
 use aql::key::number_key;
 use hashbrown::HashTable;
@@ -42,19 +43,53 @@ pub(crate) struct Filed {
     pub(crate) mentions: u32,
     /// Entries of filters that are gone.
     gone: u32,
-    #[expect(clippy::box_collection, reason = "most keys have no list, and there are millions of keys")]
-    list: Option<Box<Vec<Entry>>>,
+    list: List,
 }
 
-/// A filter in a list, with the marks of other keys that its documents have.
+/// The filters under a key; there are millions of keys, and under most of them stands one or none.
+#[derive(Clone, Debug)]
+enum List {
+    Empty,
+    One(Entry),
+    #[expect(clippy::box_collection, reason = "a list as such would take more room than an entry")]
+    Many(Box<Vec<Entry>>),
+}
+
+impl List {
+    fn as_slice(&self) -> &[Entry] {
+        match self {
+            Self::Empty => &[],
+            Self::One(entry) => std::slice::from_ref(entry),
+            Self::Many(entries) => entries,
+        }
+    }
+
+    fn push(&mut self, entry: Entry) {
+        match self {
+            Self::Empty => *self = Self::One(entry),
+            Self::One(first) => *self = Self::Many(Box::new(vec![*first, entry])),
+            Self::Many(entries) => entries.push(entry),
+        }
+    }
+
+    fn of(entries: Vec<Entry>) -> Self {
+        match entries.as_slice() {
+            [] => Self::Empty,
+            [entry] => Self::One(*entry),
+            _ => Self::Many(Box::new(entries)),
+        }
+    }
+}
+
+/// A filter in a list, with the marks of what else its documents have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) slot: u32,
-    pub(crate) marks: [u16; MARKS],
+    pub(crate) marks: Marks,
 }
 
-/// Marks beside a filter.
-pub(crate) const MARKS: usize = 4;
+/// Marks beside a filter; its documents have the first four, and one of the last two.
+pub(crate) type Marks = [u16; 6];
 
 /// The mark that every document has.
 pub(crate) const NO_MARK: u16 = 0;
@@ -85,6 +120,13 @@ impl Keys {
         self.make(path, About::Pattern, |state| source.hash(state))
     }
 
+    /// The mark of one side of a bound at a path.
+    pub(crate) fn mark_of_bound(&self, path: PathId, side: Side, bound: u64) -> u16 {
+        let mut state = self.hasher.build_hasher();
+        (path, side, bound).hash(&mut state);
+        mark(state.finish())
+    }
+
     pub(crate) fn of_path(&self, path: PathId) -> u64 {
         self.make(path, About::Exists, |_| {})
     }
@@ -103,7 +145,7 @@ impl Keys {
 
     /// Counts one more mention.
     pub(crate) fn mention(&mut self, key: u64) {
-        let new = || Filed { key, mentions: 0, gone: 0, list: None };
+        let new = || Filed { key, mentions: 0, gone: 0, list: List::Empty };
         let entry = self.table.entry(key, |filed| filed.key == key, |filed| filed.key);
         entry.or_insert_with(new).get_mut().mentions += 1;
     }
@@ -121,7 +163,7 @@ impl Keys {
     /// Files a filter under a key that it mentions.
     pub(crate) fn file(&mut self, key: u64, entry: Entry) {
         if let Some(filed) = self.table.find_mut(key, |filed| filed.key == key) {
-            filed.list.get_or_insert_default().push(entry);
+            filed.list.push(entry);
         }
     }
 
@@ -130,15 +172,15 @@ impl Keys {
     pub(crate) fn unfile(&mut self, key: u64, is_filed: impl Fn(u32) -> bool) {
         let Some(filed) = self.table.find_mut(key, |filed| filed.key == key) else { return };
         filed.gone += 1;
-        let Some(list) = &mut filed.list else { return };
-        if filed.gone as usize * 2 > list.len() {
+        if filed.gone as usize * 2 > filed.list.as_slice().len() {
             filed.gone = 0;
             // A slot that stands here twice was given out again, and the later entry has the marks of its filter.
-            list.reverse();
-            list.sort_by_key(|entry| entry.slot);
-            list.dedup_by_key(|entry| entry.slot);
-            list.retain(|entry| is_filed(entry.slot));
-            list.shrink_to_fit();
+            let mut entries: Vec<Entry> = filed.list.as_slice().iter().rev().copied().collect();
+            entries.sort_by_key(|entry| entry.slot);
+            entries.dedup_by_key(|entry| entry.slot);
+            entries.retain(|entry| is_filed(entry.slot));
+            entries.shrink_to_fit();
+            filed.list = List::of(entries);
         }
     }
 }
@@ -180,7 +222,7 @@ fn write_node(node: Node<'_>, state: &mut impl Hasher) {
     }
 }
 
-/// The marks of the keys that a document has and some filter mentions, and the lists under those keys.
+/// The marks of what a document has, and the lists under its keys.
 pub(crate) struct Present<'a> {
     marks: Vec<u64>,
     lists: Vec<&'a [Entry]>,
@@ -189,35 +231,40 @@ pub(crate) struct Present<'a> {
 const MARK_WORDS: usize = 1 << (16 - 6);
 
 impl<'a> Present<'a> {
-    /// Looks up the keys of a document.
-    pub(crate) fn new(mut document: Vec<u64>, keys: &'a Keys) -> Self {
-        document.sort_unstable();
-        document.dedup();
+    pub(crate) fn new() -> Self {
         let mut present = Self { marks: vec![0; MARK_WORDS], lists: Vec::new() };
         present.set(NO_MARK);
-        for filed in document.into_iter().filter_map(|key| keys.get(key)) {
-            present.set(mark(filed.key));
-            present.lists.extend(filed.list.as_ref().map(|list| list.as_slice()));
-        }
         present
     }
 
-    fn set(&mut self, mark: u16) {
+    /// Looks up the keys of a document.
+    pub(crate) fn look_up(&mut self, mut document: Vec<u64>, keys: &'a Keys) {
+        document.sort_unstable();
+        document.dedup();
+        for filed in document.into_iter().filter_map(|key| keys.get(key)) {
+            self.set(mark(filed.key));
+            self.lists.push(filed.list.as_slice());
+        }
+    }
+
+    pub(crate) fn set(&mut self, mark: u16) {
         if let Some(word) = self.marks.get_mut(usize::from(mark >> 6)) {
             *word |= 1 << (mark & 63);
         }
     }
 
+    /// Whether the document has all that these marks stand for, as far as marks can tell.
     #[inline]
-    fn has(&self, mark: u16) -> bool {
-        self.marks.get(usize::from(mark >> 6)).is_some_and(|word| word >> (mark & 63) & 1 == 1)
+    pub(crate) fn has(&self, marks: &Marks) -> bool {
+        let has = |mark: u16| self.marks.get(usize::from(mark >> 6)).is_some_and(|word| word >> (mark & 63) & 1 == 1);
+        let [first, second, third, fourth, one, other] = *marks;
+        has(first) && has(second) && has(third) && has(fourth) && (has(one) || has(other))
     }
 
     /// The filters in the lists that have all their marks.
     pub(crate) fn candidates(&self, out: &mut Vec<u32>) {
         for list in &self.lists {
-            let passes = |entry: &&Entry| entry.marks.iter().all(|mark| self.has(*mark));
-            out.extend(list.iter().filter(passes).map(|entry| entry.slot));
+            out.extend(list.iter().filter(|entry| self.has(&entry.marks)).map(|entry| entry.slot));
         }
     }
 }
