@@ -15,6 +15,8 @@ pub struct Subscription {
     pub id: String,
     /// Who signed the intent.
     pub issuer: String,
+    /// On whose account it stands: the issuer, or whoever the issuer acts for.
+    pub principal: String,
     /// What the issuer calls the intent.
     pub intent_id: String,
     /// The intent as it was signed.
@@ -79,7 +81,7 @@ impl Standing {
         }
     }
 
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![match self.phase {
             Phase::Active => 0,
             Phase::Paused => 1,
@@ -96,7 +98,21 @@ impl Standing {
         bytes
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    /// As kept beside its subscription, with a checksum.
+    pub(crate) fn kept(&self, subscription: u64) -> Vec<u8> {
+        let mut bytes = self.to_bytes();
+        let checksum = checksum(subscription, &bytes);
+        bytes.extend(checksum);
+        bytes
+    }
+
+    /// Reads what [`Self::kept`] wrote, unless anything of it was altered.
+    pub(crate) fn read(subscription: u64, kept: &[u8]) -> Option<Self> {
+        let (bytes, told) = kept.split_last_chunk::<8>()?;
+        (checksum(subscription, bytes) == *told).then(|| Self::from_bytes(bytes)).flatten()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (&phase, rest) = bytes.split_first()?;
         let phase = *[Phase::Active, Phase::Paused, Phase::Ended].get(usize::from(phase))?;
         let mut rest = rest;
@@ -113,18 +129,22 @@ impl Standing {
     }
 }
 
+fn checksum(subscription: u64, bytes: &[u8]) -> [u8; 8] {
+    let digest = Sha256::new().chain_update(subscription.to_be_bytes()).chain_update(bytes).finalize();
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
 impl Subscription {
-    /// Over everything that is kept of it.
+    /// Over everything that does not change about it.
     pub(crate) fn checksum(&self) -> [u8; 8] {
         let mut digest = Sha256::new();
-        let standing = self.standing.to_bytes();
         for part in [
             self.id.as_bytes(),
             self.issuer.as_bytes(),
+            self.principal.as_bytes(),
             self.intent_id.as_bytes(),
             &self.intent,
             &self.acknowledgement,
-            &standing,
         ] {
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);
@@ -143,7 +163,7 @@ pub struct Event {
     pub subscription: u64,
     /// Its place in the journal, from 1, without gaps.
     pub cursor: u64,
-    /// When it was written, in milliseconds since 1970; nought when it does not count as one of the minute.
+    /// When it was written, in milliseconds since 1970; negative when it does not count as one of the minute.
     pub at: i64,
     /// The signed document.
     pub body: Vec<u8>,
@@ -182,12 +202,12 @@ pub struct Pending {
 pub struct Feed {
     /// How far the change log is delivered.
     pub position: Option<Sequence>,
-    /// New standing intents; `number` is given by the store.
+    /// New standing intents.
     pub subscribed: Vec<Subscription>,
     /// New entries of journals.
     pub events: Vec<Event>,
     /// How standing intents stand now.
-    pub standings: Vec<Subscription>,
+    pub standings: Vec<(u64, Standing)>,
     /// What waits now.
     pub pending: Vec<Pending>,
     /// What no longer waits.
@@ -229,8 +249,13 @@ mod tests {
             ended_at: -1,
             reason: "expired".into(),
         };
-        let bytes = standing.to_bytes();
-        assert_eq!(Standing::from_bytes(&bytes), Some(standing));
-        assert!((0..81).all(|length| Standing::from_bytes(&bytes[..length]).is_none()));
+        let kept = standing.kept(4);
+        assert_eq!(Standing::read(4, &kept), Some(standing));
+        assert_eq!(Standing::read(5, &kept), None);
+        for position in 0..kept.len() {
+            let mut altered = kept.clone();
+            altered[position] ^= 1;
+            assert_eq!(Standing::read(4, &altered), None, "{position}");
+        }
     }
 }

@@ -51,6 +51,7 @@ CREATE TABLE subscription (
     number          INTEGER PRIMARY KEY,
     id              TEXT    NOT NULL,
     issuer          TEXT    NOT NULL,
+    principal       TEXT    NOT NULL,
     intent_id       TEXT    NOT NULL,
     intent          BLOB    NOT NULL,
     acknowledgement BLOB    NOT NULL,

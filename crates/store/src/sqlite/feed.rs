@@ -6,25 +6,26 @@ use crate::feed::{Event, Feed, Pending, Standing, Subscription};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 const SUBSCRIPTION: &str =
-    "number, id, issuer, intent_id, intent, acknowledgement, start, expires_at, standing, checksum";
+    "number, id, issuer, principal, intent_id, intent, acknowledgement, start, expires_at, standing, checksum";
 
 /// Writes what delivery made; the caller's transaction holds it together.
 pub(super) fn apply(connection: &Connection, feed: &Feed) -> Result<(), EngineError> {
     for subscription in &feed.subscribed {
         connection
             .prepare_cached(&format!(
-                "INSERT INTO subscription ({SUBSCRIPTION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+                "INSERT INTO subscription ({SUBSCRIPTION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
             ))?
             .execute(params![
                 subscription.number as i64,
                 subscription.id,
                 subscription.issuer,
+                subscription.principal,
                 subscription.intent_id,
                 subscription.intent,
                 subscription.acknowledgement,
                 subscription.start as i64,
                 subscription.expires_at,
-                subscription.standing.to_bytes(),
+                subscription.standing.kept(subscription.number),
                 subscription.checksum(),
             ])?;
     }
@@ -39,14 +40,10 @@ pub(super) fn apply(connection: &Connection, feed: &Feed) -> Result<(), EngineEr
                 event.checksum()
             ])?;
     }
-    for subscription in &feed.standings {
+    for (number, standing) in &feed.standings {
         connection
-            .prepare_cached("UPDATE subscription SET standing = ?2, checksum = ?3 WHERE number = ?1")?
-            .execute(params![
-                subscription.number as i64,
-                subscription.standing.to_bytes(),
-                subscription.checksum()
-            ])?;
+            .prepare_cached("UPDATE subscription SET standing = ?2 WHERE number = ?1")?
+            .execute(params![*number as i64, standing.kept(*number)])?;
     }
     for (subscription, record) in &feed.settled {
         connection
@@ -231,19 +228,21 @@ impl Reader {
 
 fn read_subscription(row: &Row<'_>) -> rusqlite::Result<Result<Subscription, EngineError>> {
     let broken = Err(EngineError::Meaningless("a standing intent"));
-    let Some(standing) = Standing::from_bytes(&row.get::<_, Vec<u8>>(8)?) else { return Ok(broken) };
+    let number = row.get::<_, i64>(0)? as u64;
+    let Some(standing) = Standing::read(number, &row.get::<_, Vec<u8>>(9)?) else { return Ok(broken) };
     let subscription = Subscription {
-        number: row.get::<_, i64>(0)? as u64,
+        number,
         id: row.get(1)?,
         issuer: row.get(2)?,
-        intent_id: row.get(3)?,
-        intent: row.get(4)?,
-        acknowledgement: row.get(5)?,
-        start: row.get::<_, i64>(6)? as u64,
-        expires_at: row.get(7)?,
+        principal: row.get(3)?,
+        intent_id: row.get(4)?,
+        intent: row.get(5)?,
+        acknowledgement: row.get(6)?,
+        start: row.get::<_, i64>(7)? as u64,
+        expires_at: row.get(8)?,
         standing,
     };
-    let sound = row.get::<_, Vec<u8>>(9)? == subscription.checksum();
+    let sound = row.get::<_, Vec<u8>>(10)? == subscription.checksum();
     Ok(if sound { Ok(subscription) } else { broken })
 }
 
