@@ -191,6 +191,11 @@ impl Feeds {
         }
     }
 
+    /// Days for which events are kept.
+    pub(crate) fn retention_days(&self) -> u32 {
+        self.retention_days
+    }
+
     /// How many standing intents there are, and how many changes of the log they are not told of yet.
     pub(crate) fn gauge(&self) -> Result<(usize, u64), Error> {
         let state = self.state()?;
