@@ -47,6 +47,11 @@ pub fn bench(root: &Path, arguments: &[String]) -> Result<()> {
             build_product(root)?;
             run::run(&mut binary_of(root, "rialto-bench", "bench-node", rest))
         }
+        Some((subject, rest)) if subject == "feed" => {
+            // Nobody else needs the peer, nor what this binary does without.
+            let only = ["--no-default-features", "--features", "peers"];
+            run::run(&mut binary_with(root, "rialto-conformance", &only, "bench-feed", rest))
+        }
         _ => run::run(&mut binary(root, "bench", arguments)),
     }
 }
@@ -57,8 +62,12 @@ pub fn binary<S: AsRef<str>>(root: &Path, name: &str, arguments: &[S]) -> Comman
 }
 
 fn binary_of<S: AsRef<str>>(root: &Path, package: &str, name: &str, arguments: &[S]) -> Command {
-    let mut command = run::cargo(root, &["run", "--quiet", "--release", "--package", package, "--bin", name, "--"]);
-    command.args(arguments.iter().map(AsRef::as_ref));
+    binary_with(root, package, &[], name, arguments)
+}
+
+fn binary_with<S: AsRef<str>>(root: &Path, package: &str, features: &[&str], name: &str, arguments: &[S]) -> Command {
+    let mut command = run::cargo(root, &["run", "--quiet", "--release", "--package", package]);
+    command.args(features).args(["--bin", name, "--"]).args(arguments.iter().map(AsRef::as_ref));
     command
 }
 

@@ -6,7 +6,7 @@
 //! | Section | Room |
 //! |---|---|
 //! | §3.1 intent document | `intent` |
-//! | §3.2 constraint algebra, A.1 | `path`, `operator`, `pattern`, `constraint`, `evaluate` |
+//! | §3.2 constraint algebra, A.1 | `path`, `operator`, `pattern`, `constraint`, `evaluate`, `key` |
 //! | §3.3 projection | `projection` |
 //! | §3.4 budget | `budget` |
 //! | §3.5 quality floor | `quality` |
@@ -25,6 +25,7 @@ mod operator;
 mod pattern;
 mod decimal;
 mod instant;
+pub mod key;
 mod constraint;
 mod evaluate;
 mod projection;

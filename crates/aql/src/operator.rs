@@ -104,7 +104,7 @@ impl Operator {
 }
 
 /// An operator with its operand, ready to be asked about values.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Predicate {
     /// `eq`
     Eq(Literal),
@@ -167,6 +167,17 @@ pub enum Literal {
     Other(Document),
 }
 
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(left, _), Self::Text(right, _)) => left == right,
+            (Self::Number(left), Self::Number(right)) => left == right,
+            (Self::Other(left), Self::Other(right)) => left.root() == right.root(),
+            (Self::Text(..) | Self::Number(_) | Self::Other(_), _) => false,
+        }
+    }
+}
+
 impl Literal {
     fn of(node: Node<'_>) -> Self {
         match (node.as_str(), node.as_f64()) {
@@ -186,7 +197,7 @@ impl Literal {
 }
 
 /// The members of an `in` or `not_in` list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct List {
     /// Text members of a long list; a short one is compared one by one.
     texts: HashSet<Box<str>>,
@@ -237,7 +248,7 @@ impl List {
 }
 
 /// What `lt`, `lte`, `gt` and `gte` compare with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
     /// A number, or a decimal short enough to be one.
     Number(f64),
@@ -311,7 +322,7 @@ impl Predicate {
     }
 
     /// Whether one value passes.
-    pub(crate) fn passes(&self, node: Node<'_>, meter: &mut Meter) -> Result<bool, EvaluationError> {
+    pub fn passes(&self, node: Node<'_>, meter: &mut Meter) -> Result<bool, EvaluationError> {
         Ok(match self {
             Self::Eq(literal) => literal.equals(node),
             Self::Ne(literal) => !literal.equals(node),

@@ -39,6 +39,13 @@ enum Engine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfSteps;
 
+/// Two patterns with the same source mean the same.
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
 impl Pattern {
     /// Reads and compiles a pattern.
     pub fn read(source: &str, at: &Pointer, limits: &Limits) -> Result<Self, Refusal> {

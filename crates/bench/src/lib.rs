@@ -5,7 +5,7 @@
 
 pub mod run;
 
-pub mod corpus;
+pub use conformance::market as corpus;
 pub mod question;
 pub mod intent;
 

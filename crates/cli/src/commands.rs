@@ -15,7 +15,9 @@ mod resolve;
 mod serve;
 mod sign;
 mod store;
+mod subscriptions;
 mod verify;
+mod watch;
 mod withdraw;
 
 use crate::failure::{EXIT_CODES, Exit, Failure};
@@ -34,6 +36,9 @@ pub(crate) struct Rialto {
 enum Command {
     Demo(demo::Demo),
     Ask(ask::Ask),
+    Watch(watch::Watch),
+    #[command(subcommand)]
+    Subscriptions(subscriptions::Subscriptions),
     #[command(subcommand)]
     Receipts(receipts::Receipts),
     Explain(explain::Explain),
@@ -60,6 +65,8 @@ impl Rialto {
         match self.command {
             Command::Demo(command) => command.run(),
             Command::Ask(command) => command.run(),
+            Command::Watch(command) => command.run(),
+            Command::Subscriptions(command) => command.run(),
             Command::Receipts(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Publish(command) => command.run(),

@@ -19,6 +19,7 @@ mod publication;
 mod question;
 mod receipts;
 mod serving;
+mod standing;
 
 mod advice;
 mod nearest;

@@ -62,6 +62,11 @@ pub(crate) enum Message {
     Explain { bytes: Vec<u8> },
     Publish { bytes: Vec<u8> },
     Withdraw { id: String, bytes: Vec<u8> },
+    Subscribe { bytes: Vec<u8>, snapshot: bool },
+    Subscription { id: String },
+    Events { id: String, after: u64, wait_seconds: u64 },
+    Replay { id: String, from: u64 },
+    Control { id: String, bytes: Vec<u8> },
 }
 
 impl Peer {
@@ -86,6 +91,17 @@ impl Peer {
     /// Sends a message and gives the proved reply; `about` is where the message came from.
     pub(crate) fn ask(&self, message: Message, about: &Text) -> Result<Said, Failure> {
         self.runtime.block_on(self.caller.ask(message)).map_err(|refused| refused.about(about))
+    }
+
+    /// The same, for whoever goes on after a refusal.
+    pub(crate) fn try_ask(&self, message: Message) -> Result<Said, Refused> {
+        self.runtime.block_on(self.caller.ask(message))
+    }
+
+    /// Whether a document is the word of whoever signed another.
+    pub(crate) fn verify_as(&self, document: &Document, said: &Said) -> Result<(), Failure> {
+        let keys = self.runtime.block_on(self.caller.keys_of(&said.signer))?;
+        question::verify_kept(document, &keys).map(|_| ()).map_err(|error| said.text.unproved(&error))
     }
 
     /// Sends messages together and gives what came of each, in their order.
@@ -135,6 +151,14 @@ fn at_a_place(at: &Pointer) -> bool {
 }
 
 impl Refused {
+    /// The code of a refusal by the node; nothing when nobody answered.
+    pub(crate) fn code(&self) -> Option<&str> {
+        match self {
+            Self::ByNode(refusal) => Some(&refusal.code),
+            Self::Failure(_) => None,
+        }
+    }
+
     /// The failure, with its place in the document that was sent.
     pub(crate) fn about(self, text: &Text) -> Failure {
         match self {
@@ -180,6 +204,23 @@ impl Caller {
             Message::Explain { bytes } => self.client.post(&["oap", "explain"], None, bytes).await,
             Message::Publish { bytes } => self.client.post(&["oap", "records"], None, bytes).await,
             Message::Withdraw { id, bytes } => self.client.delete(&["oap", "records", &id], bytes).await,
+            Message::Subscribe { bytes, snapshot } => {
+                let snapshot = [("snapshot", if snapshot { "true" } else { "false" }), ("transport", "poll")];
+                self.client.post_where(&["oap", "subscribe"], &snapshot, bytes).await
+            }
+            Message::Subscription { id } => self.client.get(&["oap", "subscriptions", &id]).await,
+            Message::Events { id, after, wait_seconds } => {
+                let (after, wait) = (after.to_string(), wait_seconds.to_string());
+                let query = [("after", after.as_str()), ("wait", wait.as_str())];
+                self.client.get_where(&["oap", "subscriptions", &id, "events"], &query).await
+            }
+            Message::Replay { id, from } => {
+                let path = ["oap", "subscriptions", &id, "events"];
+                self.client.get_where(&path, &[("replay_from", &from.to_string())]).await
+            }
+            Message::Control { id, bytes } => {
+                self.client.post(&["oap", "subscriptions", &id, "control"], None, bytes).await
+            }
         };
         self.proved(reply.map_err(|error| unreached(&error))?).await
     }
@@ -220,7 +261,9 @@ impl Caller {
 /// Who says that it is theirs: in an answer at the root, in an envelope inside.
 fn signer(root: Node<'_>) -> Option<&str> {
     let places = [Some(root), root.get("output"), root.get("error").and_then(|error| error.get("details"))];
-    places.into_iter().flatten().find_map(|place| place.get("resolver_did")).and_then(Node::as_str)
+    let named = places.into_iter().flatten().find_map(|place| place.get("resolver_did"));
+    // What a subscriber is told names its publisher.
+    named.or_else(|| root.get("publisher_did")).and_then(Node::as_str)
 }
 
 fn refusal(error: Node<'_>, address: &str) -> Refusal {

@@ -111,7 +111,7 @@ fn verify<'a>(
 }
 
 /// The members that say when a signed document was made.
-const MADE_MEMBERS: [&str; 4] = ["evaluated_at", "timestamp", "issued_at", "at"];
+const MADE_MEMBERS: [&str; 5] = ["evaluated_at", "emitted_at", "timestamp", "issued_at", "at"];
 
 /// Checks something that was kept: a key that its signer retired since counts for what was made before.
 pub(crate) fn verify_kept<'a>(

@@ -10,6 +10,8 @@ pub mod attack;
 #[cfg(feature = "live")]
 pub mod crash;
 pub mod generate;
+pub mod market;
+pub mod standing;
 pub mod differential;
 
 pub use probe::{Answer, Case, Corpus, ExpectedFailure, Fast, Implementation, Report, Verdict, agrees, run};

@@ -7,6 +7,7 @@ use crate::lanes;
 use crate::node::Node;
 use crate::procure::FALLBACKS_MAX;
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
+use feed::subscription;
 use json::{Value, json};
 use std::num::NonZeroU32;
 
@@ -83,6 +84,7 @@ impl Node {
             "endpoints": {
                 "invoke": at("/oap/invoke"),
                 "intent": at("/oap/intent"),
+                "subscribe": at("/oap/subscribe"),
                 "explain": at("/oap/explain"),
                 "records": at("/oap/records"),
                 "metering": at("/oap/metering"),
@@ -95,10 +97,11 @@ impl Node {
             "pricing": {"models": [{"type": "free"}]},
             "sla": sla(),
             "trust": {"publisher_verified": false, "data_residency": [], "gdpr_compliant": false},
-            // Records stay until they are withdrawn, answers until their intents expire, which is a day at most.
+            // Records stay until they are withdrawn, answers until their intents expire, which is a day at most, and
+            // what subscribers were told as long as it can be read again.
             "data_policy": {
                 "stores_principal_data": true,
-                "retention_days": 1,
+                "retention_days": self.feeds.retention_days(),
                 "shares_with_third_parties": false,
                 "training_on_principal_data": "never",
                 "deletion_endpoint": at("/oap/data/delete"),
@@ -182,6 +185,13 @@ pub(crate) fn limits() -> Value {
         "evaluation": {
             "visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps,
             "costly_waiting": lanes::WAITING_MAX,
+        },
+        "subscriptions": {
+            "issuer": subscription::ISSUER_MAX, "domain": subscription::DOMAIN_MAX, "total": subscription::TOTAL_MAX,
+            "events_per_minute": subscription::RATE_MAX, "journal_bytes": subscription::JOURNAL_BYTES_MAX,
+            "waiting": subscription::PENDING_MAX, "snapshot": subscription::SNAPSHOT_MAX,
+            "readers": subscription::READERS_MAX, "retention_days_min": subscription::RETENTION_DAYS_MIN,
+            "heartbeat_ms": subscription::HEARTBEAT_MS, "poll_ms": subscription::POLL_MS_MAX,
         },
         "delegation": {"links": trust::DELEGATION_LINKS_MAX, "seconds": trust::DELEGATION_SECONDS_MAX},
         "procurement": {"fallbacks": FALLBACKS_MAX},

@@ -307,6 +307,21 @@ pub(crate) fn weight(body: &Document) -> u64 {
     bytes(record) + record.get("actions").map_or(0, JsonNode::len) as u64 * each
 }
 
+/// Everybody to whom a stored body looks different than to the public.
+pub(crate) fn audience_of(body: &Document) -> Result<BTreeSet<String>, Error> {
+    if !is_publication(body.root()) {
+        return Ok(BTreeSet::new());
+    }
+    let restrictions = Restrictions::read(body.root()).map_err(Error::fault)?;
+    Ok(restrictions.audience().into_iter().map(str::to_owned).collect())
+}
+
+/// The manifests that look different to a DID.
+pub(crate) fn manifests_named(indexes: &Indexes, did: &str) -> Result<Vec<u64>, Error> {
+    let own = |named: &Named| named.collection == Collection::Manifests as u8;
+    Ok(named(indexes, did)?.iter().filter(|named| own(named)).map(|named| named.source).collect())
+}
+
 /// A record that looks different to somebody.
 struct Named {
     source: u64,

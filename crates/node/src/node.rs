@@ -3,6 +3,7 @@
 use crate::catalog::Catalog;
 use crate::clock::{Clock, instant};
 use crate::collection::Collection;
+use crate::feeds::{Courier, Feeds, Parts};
 use crate::folder::{METER, STORE};
 use crate::identity::{Identity, Keys};
 use crate::lanes::{Costly, Lane};
@@ -14,6 +15,7 @@ use crate::refusal::{Class, Error, Refusal};
 use crate::replies::Replies;
 use crate::resolve::{Pages, delegates};
 use aql::{Constraints, OverBudget};
+use feed::subscription::{RETENTION_DAYS, RETENTION_DAYS_MIN};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use json::{Value, json};
 use std::num::NonZeroU32;
@@ -47,6 +49,8 @@ pub struct Config {
     pub clock: Clock,
     /// Who answers for the node.
     pub operator: Operator,
+    /// Days for which subscribers can read again what they were told; a month when absent, a week at least.
+    pub feed_retention_days: Option<u32>,
 }
 
 /// Who answers for a node, as its manifest says.
@@ -74,13 +78,14 @@ impl Default for Operator {
 /// A node: answers, publishes, explains.
 #[derive(Debug)]
 pub struct Node {
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
+    pub(crate) feeds: Arc<Feeds>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) loaded: Loaded,
     pub(crate) replies: Replies,
     pub(crate) meter: Meter,
     pub(crate) pages: Pages,
-    pub(crate) identity: Identity,
+    pub(crate) identity: Arc<Identity>,
     pub(crate) dids: Dids,
     pub(crate) clock: Clock,
     pub(crate) unverified_issuer: Option<Did>,
@@ -98,6 +103,7 @@ pub struct Node {
     turns: Turns,
     costly: Costly,
     keeper: Option<Keeper>,
+    courier: Option<Courier>,
 }
 
 /// Issuers, and domains, that the quota remembers before it forgets those who have been quiet.
@@ -157,9 +163,20 @@ impl Node {
                  in SSL_CERT_FILE"
             );
         }
+        let (store, identity) = (Arc::new(store), Arc::new(identity));
+        let feeds = Feeds::open(Parts {
+            store: Arc::clone(&store),
+            catalog: Arc::clone(&catalog),
+            identity: Arc::clone(&identity),
+            clock: config.clock.clone(),
+            over_budget: config.over_budget,
+            retention_days: config.feed_retention_days.unwrap_or(RETENTION_DAYS).max(RETENTION_DAYS_MIN),
+        })?;
         Ok(Self {
             store,
             loaded: Loaded::default(),
+            courier: Some(Courier::start(&feeds)?),
+            feeds,
             replies,
             meter,
             pages: Pages::default(),
@@ -184,6 +201,7 @@ impl Node {
 
     /// Writes to disk what can be made again from the log, so that the next start is quick.
     pub fn close(mut self) -> Result<(), Error> {
+        self.courier.take();
         self.keeper.take();
         self.catalog.close()
     }
@@ -201,6 +219,11 @@ impl Node {
     /// The truth it answers from.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// How many standing intents there are, and how many changes of the log they are not told of yet.
+    pub fn standing(&self) -> Result<(usize, u64), Error> {
+        self.feeds.gauge()
     }
 
     /// How many candidates of each collection are there.
@@ -297,7 +320,8 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // The keeper holds the catalog; it must be gone before the files may be opened again.
+        // Both hold files; they must be gone before those may be opened again.
+        self.courier.take();
         self.keeper.take();
     }
 }

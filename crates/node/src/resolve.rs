@@ -84,6 +84,7 @@ impl Node {
         received: Received,
         cursor: Option<&str>,
     ) -> Result<Vec<u8>, Error> {
+        receive::check_category(&received.intent)?;
         let keys = self.issuer_keys(&received).await?;
         let delegation = self.delegation(&received, keys.as_deref()).await?;
         let cursor = cursor.map(str::to_owned);

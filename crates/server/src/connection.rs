@@ -6,11 +6,13 @@
 //! INVARIANT: with no request under way, a connection ends in bounded time whatever the other side does.
 
 use crate::listen::Patience;
+use std::any::Any;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// What the requests of a connection let the bytes know.
@@ -39,6 +41,12 @@ impl Progress {
         UnderWay(self.clone())
     }
 
+    /// Something goes on beyond the reply to a request.
+    fn hold(&self) -> UnderWay {
+        self.change(|state| state.under_way += 1);
+        UnderWay(self.clone())
+    }
+
     fn now(&self) -> State {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,6 +59,36 @@ impl Progress {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.change(|state| (state.under_way, state.quiet_since) = (state.under_way - 1, Instant::now()));
+    }
+}
+
+/// What a request needs to go on beyond its reply: the connection does not count as silent and keeps its place, and it
+/// is told when the node stops.
+#[derive(Clone)]
+pub(crate) struct Invitation {
+    pub(crate) progress: Progress,
+    pub(crate) place: Arc<dyn Any + Send + Sync>,
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// Something that goes on beyond the reply, until this is dropped.
+pub(crate) struct Stay {
+    _under_way: UnderWay,
+    _place: Arc<dyn Any + Send + Sync>,
+    stop: watch::Receiver<bool>,
+}
+
+impl Invitation {
+    pub(crate) fn stay(&self) -> Stay {
+        Stay { _under_way: self.progress.hold(), _place: Arc::clone(&self.place), stop: self.stop.clone() }
+    }
+}
+
+impl Stay {
+    /// Ends when the node stops.
+    pub(crate) async fn stopping(&mut self) {
+        // Whoever would tell is gone: so is the node.
+        let _ = self.stop.wait_for(|stopping| *stopping).await;
     }
 }
 

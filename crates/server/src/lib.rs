@@ -3,6 +3,7 @@
 //! | Path | Job |
 //! |---|---|
 //! | `POST /oap/intent`, `POST /oap/invoke` | RFC 0020 §3.7: an intent in, a signed answer out |
+//! | `POST /oap/subscribe`, `/oap/subscriptions/{id}` and below | RFC 0020 §3.6: an intent that stays open |
 //! | `POST /oap/explain`, `GET /oap/decisions/{id}` | RFC 0020 §5: why |
 //! | `POST /oap/records`, `DELETE` and `GET /oap/records/{id}` | records come, go, and are shown |
 //! | `GET /oap/audit`, `POST /oap/data/delete`, `GET /oap/incident` | what the core protocol asks of every tool |
@@ -16,6 +17,8 @@
 mod routes;
 mod request;
 mod reply;
+mod subscriptions;
+mod sse;
 mod metrics;
 mod docs;
 mod telemetry;

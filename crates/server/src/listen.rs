@@ -2,7 +2,7 @@
 //!
 //! INVARIANT: nobody waits to be let in. Whoever comes when the house is full is told so, or hung up on.
 
-use crate::connection::{Progress, Unsaid, Watched};
+use crate::connection::{Invitation, Progress, Unsaid, Watched};
 use crate::sources::{Bounds, Present, Source, Sources};
 use crate::{reply, request};
 use axum::Router;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::Service;
@@ -184,6 +184,7 @@ impl Listening {
 /// Serves until `stop` ends; then finishes what is under way, as long as patience lasts.
 pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: impl Future<Output = ()>) {
     let (graceful, patience) = (GracefulShutdown::new(), listening.patience);
+    let (stopping, stopped) = watch::channel(false);
     let house = House {
         node,
         router,
@@ -192,6 +193,7 @@ pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: 
         sources: Sources::new(listening.bounds),
         places: Arc::new(Semaphore::new(listening.bounds.connections)),
         turned_away: Arc::new(Semaphore::new(TURNED_AWAY_MAX)),
+        stopped,
     };
     tokio::pin!(stop);
     loop {
@@ -208,6 +210,8 @@ pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: 
         }
     }
     drop(listening);
+    // Streams have no end of their own; they are told that this is it.
+    let _ = stopping.send(true);
     if tokio::time::timeout(patience.farewell, graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests were still under way and are cut off");
     }
@@ -223,6 +227,7 @@ struct House {
     sources: Arc<Sources>,
     places: Arc<Semaphore>,
     turned_away: Arc<Semaphore>,
+    stopped: watch::Receiver<bool>,
 }
 
 /// Why a connection may stay, or what it is told.
@@ -234,7 +239,7 @@ enum Admission {
 impl House {
     /// Lets somebody in, tells them that there is no room, or hangs up.
     fn receive(&self, stream: TcpStream, source: Source, watcher: Watcher) {
-        let Some(admission) = self.admit(source) else { return };
+        let Some(admission) = self.admit(source).map(Arc::new) else { return };
         let house = self.clone();
         tokio::spawn(async move {
             let _ = stream.set_nodelay(true);
@@ -259,22 +264,25 @@ impl House {
         Some(Admission::Full { _place: place, refusal })
     }
 
-    async fn converse<S>(&self, stream: S, source: Source, admission: &Admission, watcher: Watcher)
+    async fn converse<S>(&self, stream: S, source: Source, admission: &Arc<Admission>, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (patience, sources, progress) = (self.patience, Arc::clone(&self.sources), Progress::new());
         let (node, router, begun) = (Arc::clone(&self.node), self.router.clone(), progress.clone());
-        let full = match admission {
+        let full = match &**admission {
             Admission::Welcome { .. } => None,
             Admission::Full { refusal, .. } => Some(refusal.clone()),
         };
         let closes = full.is_some();
+        let invitation =
+            Invitation { progress: progress.clone(), place: Arc::clone(admission) as _, stop: self.stopped.clone() };
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             let under_way = begun.begin();
             let (node, full, mut router) = (Arc::clone(&node), full.clone(), router.clone());
             request.extensions_mut().insert(patience);
             request.extensions_mut().insert((Arc::clone(&sources), source));
+            request.extensions_mut().insert(invitation.clone());
             async move {
                 let _under_way = under_way;
                 match full {

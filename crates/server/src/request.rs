@@ -32,6 +32,16 @@ pub(crate) fn own_id() -> String {
     trust::encoding::encode(&bytes)
 }
 
+/// A little chance, so that not everybody comes back at the same moment.
+#[expect(clippy::disallowed_methods, reason = "when somebody is to come again is chance")]
+pub(crate) fn jitter() -> u8 {
+    let mut byte = [0];
+    // Without chance everybody comes back at the earliest moment.
+    let _ = getrandom::fill(&mut byte);
+    let [jitter] = byte;
+    jitter
+}
+
 /// The body of a message, within its limit.
 pub(crate) async fn body(
     headers: &HeaderMap,

@@ -4,7 +4,7 @@ use crate::docs::{self, Pages};
 use crate::listen::Patience;
 use crate::metrics::Metrics;
 use crate::sources::{Source, Sources};
-use crate::{reply, request, telemetry};
+use crate::{reply, request, subscriptions, telemetry};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{MatchedPath, Path, Query, Request, State};
@@ -37,7 +37,7 @@ pub(crate) struct Shared {
 #[derive(Clone)]
 pub(crate) struct Asked {
     pub(crate) id: String,
-    patience: Patience,
+    pub(crate) patience: Patience,
 }
 
 /// The routes of a node. `base` is the address it is known by; without one the asker's own words are used.
@@ -55,9 +55,13 @@ pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
 }
 
 /// Every path and what it does; the same list as in `openapi.json`.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 19] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 23] {
     [
         ("/oap/intent", post(intent)),
+        ("/oap/subscribe", post(subscriptions::subscribe)),
+        ("/oap/subscriptions/{id}", get(subscriptions::state).delete(subscriptions::control)),
+        ("/oap/subscriptions/{id}/events", get(subscriptions::events)),
+        ("/oap/subscriptions/{id}/control", post(subscriptions::control)),
         ("/oap/explain", post(explain)),
         ("/oap/decisions/{id}", get(decision)),
         ("/oap/consumption/{id}", get(consumption)),
@@ -139,18 +143,20 @@ fn overdue() -> Refusal {
 /// The last part of the address.
 pub(crate) type Name = Result<Path<String>, PathRejection>;
 /// What stands after the question mark.
-type Asking = Query<HashMap<String, String>>;
+pub(crate) type Asking = Query<HashMap<String, String>>;
 
 async fn intent(
     State(shared): State<Shared>,
     Extension(asked): Extension<Asked>,
     Query(query): Asking,
+    uri: Uri,
     headers: HeaderMap,
     body: Body,
 ) -> Response<Body> {
     let answered = async {
         let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
-        shared.node.answer(&bytes, query.get("cursor").map(String::as_str)).await
+        let terms = subscriptions::terms(shared.base(&headers, &uri), &query)?;
+        shared.node.answer_or_subscribe(&bytes, query.get("cursor").map(String::as_str), &terms).await
     };
     shared.reply(&asked, answered.await)
 }
@@ -332,12 +338,14 @@ async fn not_allowed(State(shared): State<Shared>, Extension(asked): Extension<A
 }
 
 /// Work that waits for the disk, away from the threads that serve connections.
-async fn blocking<T: Send + 'static>(job: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    job: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     tokio::task::spawn_blocking(job).await.map_err(Error::fault)?
 }
 
 impl Shared {
-    fn reply(&self, asked: &Asked, outcome: Result<Vec<u8>, Error>) -> Response<Body> {
+    pub(crate) fn reply(&self, asked: &Asked, outcome: Result<Vec<u8>, Error>) -> Response<Body> {
         match outcome {
             Ok(bytes) => reply::signed(bytes),
             Err(error) => reply::refused(&self.node, &asked.id, &error),
@@ -345,7 +353,7 @@ impl Shared {
     }
 
     /// The address under which the asker reached the node.
-    fn base(&self, headers: &HeaderMap, uri: &Uri) -> String {
+    pub(crate) fn base(&self, headers: &HeaderMap, uri: &Uri) -> String {
         if let Some(base) = &self.base {
             return base.to_string();
         }

@@ -55,6 +55,12 @@ pub enum Flaw {
         /// How many.
         marks: u64,
     },
+    /// Standing intents that are not what was written, or whose journals have a hole.
+    #[error("{subscriptions} standing intents or their journals are not what was written")]
+    Journals {
+        /// How many.
+        subscriptions: u64,
+    },
     /// The engine found damage itself.
     #[error("the database engine reports: {0}")]
     Engine(String),

@@ -10,6 +10,7 @@
 
 mod record;
 mod change;
+mod feed;
 mod tables;
 mod head;
 mod room;
@@ -19,6 +20,7 @@ mod store;
 
 pub use change::{Change, Hash, Operation, Sequence};
 pub use check::{Flaw, Soundness};
+pub use feed::{Event, Feed, Pending, Phase, Standing, Subscription};
 pub use record::{Kind, Record, State};
 pub use sqlite::BackupError;
 pub use store::{

@@ -1,11 +1,14 @@
 //! The embedded engine: SQLite with a write-ahead log, synchronous to the disk. No other file names it.
 
+mod feed;
+
 use crate::change::{Change, Hash, Operation, Sequence};
 use crate::check::{Flaw, Soundness};
+use crate::feed::Feed;
 use crate::head::Head;
 use crate::record::{Kind, Record, State};
 use crate::store::{Batch, CommitError, Committed, Mark, OpenError, Outcome, Put, Withdrawal, change};
-use crate::tables::{APPLICATION, FORMAT, SCHEMA};
+use crate::tables::{APPLICATION, FEED, FORMAT, SCHEMA};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -116,7 +119,7 @@ impl Database {
         let tables: u32 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         if application == 0 && tables == 0 {
             self.connection.execute_batch(&format!(
-                "BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
+                "BEGIN IMMEDIATE; {SCHEMA} {FEED} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
             ))?;
             return Ok(());
         }
@@ -126,6 +129,10 @@ impl Database {
         if format > FORMAT {
             return Err(FormatError::Open(OpenError::LaterFormat { found: format, known: FORMAT }));
         }
+        if format == 1 {
+            let grown = format!("BEGIN IMMEDIATE; {FEED} PRAGMA user_version = {FORMAT}; COMMIT;");
+            self.connection.execute_batch(&grown)?;
+        }
         Ok(())
     }
 
@@ -134,12 +141,12 @@ impl Database {
     }
 
     /// Writes a group of batches in one transaction, each of them whole or not at all.
-    pub(crate) fn write(&mut self, mut head: Head, batches: &[Batch]) -> Result<(Head, Answers), EngineError> {
+    pub(crate) fn write(&mut self, mut head: Head, batches: &[Work]) -> Result<(Head, Answers), EngineError> {
         let mut transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let mut answers = Vec::with_capacity(batches.len());
         // A batch by itself needs no savepoint: refused, it takes the whole transaction back.
-        if let [batch] = batches {
-            return match apply(&transaction, head, batch)? {
+        if let [(batch, feed)] = batches {
+            return match apply(&transaction, head, batch, feed.as_deref())? {
                 Ok((later, outcomes)) => {
                     transaction.commit()?;
                     Ok((later, vec![Ok(outcomes)]))
@@ -147,9 +154,9 @@ impl Database {
                 Err(refused) => Ok((head, vec![Err(refused)])),
             };
         }
-        for batch in batches {
+        for (batch, feed) in batches {
             let part = transaction.savepoint()?;
-            match apply(&part, head, batch)? {
+            match apply(&part, head, batch, feed.as_deref())? {
                 Ok((later, outcomes)) => {
                     part.commit()?;
                     head = later;
@@ -187,9 +194,12 @@ impl From<rusqlite::Error> for FormatError {
 /// What became of each batch of a group.
 pub(crate) type Answers = Vec<Result<Committed, CommitError>>;
 
+/// A batch, and what delivery writes with it.
+pub(crate) type Work = (Batch, Option<Box<Feed>>);
+
 type Applied = Result<(Head, Committed), CommitError>;
 
-fn apply(connection: &Connection, head: Head, batch: &Batch) -> Result<Applied, EngineError> {
+fn apply(connection: &Connection, head: Head, batch: &Batch, feed: Option<&Feed>) -> Result<Applied, EngineError> {
     if let Some(mark) = &batch.mark {
         forget_marks(connection, batch.at)?;
         match read_mark(connection, &mark.issuer, &mark.name)? {
@@ -214,6 +224,9 @@ fn apply(connection: &Connection, head: Head, batch: &Batch) -> Result<Applied, 
     let committed = Committed { outcomes, at: batch.at };
     if let Some(mark) = &batch.mark {
         write_mark(connection, mark, &committed)?;
+    }
+    if let Some(feed) = feed {
+        feed::apply(connection, feed)?;
     }
     Ok(Ok((head, committed)))
 }
@@ -490,8 +503,9 @@ impl Reader {
         }
     }
 
-    /// Verifies the engine's pages, the whole chain, every record, and that states follow from the log.
-    pub(crate) fn check(&self) -> Result<Soundness, EngineError> {
+    /// Verifies the engine's pages, the whole chain, every record, and that states follow from the log; and where asked
+    /// every journal, of which there can be far more.
+    pub(crate) fn check(&self, journals: bool) -> Result<Soundness, EngineError> {
         let pages: String = self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         let count = |query: &str| self.connection.query_row(query, [], |row| row.get::<_, i64>(0).map(|n| n as u64));
         let mut flaws = Vec::new();
@@ -517,6 +531,10 @@ impl Reader {
         match self.meaningless_marks()? {
             0 => {}
             marks => flaws.push(Flaw::Marks { marks }),
+        }
+        match if journals { self.broken_journals()? } else { 0 } {
+            0 => {}
+            subscriptions => flaws.push(Flaw::Journals { subscriptions }),
         }
         Ok(Soundness {
             changes: self.last_sequence()?,
@@ -552,7 +570,7 @@ pub(crate) fn backup(from: &Path, to: &Path) -> Result<(), BackupError> {
         let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         source.busy_timeout(Duration::from_secs(60))?;
         source.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;
-        Ok(())
+        feed::clear(&Connection::open(to)?)
     };
     copy().map_err(|error| BackupError::Copy(error.to_string()))
 }

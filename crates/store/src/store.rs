@@ -6,16 +6,17 @@
 
 use crate::change::{Change, Hash, Operation, Sequence};
 use crate::check::{Flaw, Soundness};
+use crate::feed::{Event, Feed, Pending, Subscription};
 use crate::head::{Head, HeadError, HeadFile};
 use crate::record::{Kind, Record, State};
 use crate::room;
-use crate::sqlite::{Answers, Database, EngineError, Reader, Verdict};
+use crate::sqlite::{Answers, Database, EngineError, Reader, Verdict, Work};
 use sha2::{Digest, Sha256};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -271,13 +272,29 @@ pub struct Store {
     writer: Option<JoinHandle<()>>,
     readers: Mutex<Vec<Reader>>,
     sequence: Arc<AtomicU64>,
+    growth: Arc<Growth>,
     stopped: Arc<AtomicBool>,
     /// Held as long as the store is open: two writers would each promise their own history.
     _lock: File,
 }
 
+/// Wakes whoever waits for the log to grow.
+#[derive(Debug, Default)]
+struct Growth {
+    lock: Mutex<()>,
+    grown: Condvar,
+}
+
+impl Growth {
+    fn tell(&self) {
+        // Taken and given back, so that nobody looks before the number is there and sleeps after.
+        drop(self.lock.lock());
+        self.grown.notify_all();
+    }
+}
+
 struct Job {
-    batch: Batch,
+    work: Work,
     reply: Sender<Result<Committed, CommitError>>,
 }
 
@@ -320,7 +337,7 @@ impl Store {
             head_file.write(head).map_err(|error| io(&path, error.into()))?;
         }
         let sequence = Arc::new(AtomicU64::new(head.sequence));
-        let stopped = Arc::new(AtomicBool::new(false));
+        let (growth, stopped) = (Arc::new(Growth::default()), Arc::new(AtomicBool::new(false)));
         let (jobs, queue) = sync_channel(QUEUE);
         let writer = Writer {
             database,
@@ -328,6 +345,7 @@ impl Store {
             head,
             head_file,
             sequence: sequence.clone(),
+            growth: growth.clone(),
             stopped: stopped.clone(),
             given_up: None,
         };
@@ -338,6 +356,7 @@ impl Store {
             writer: Some(writer.map_err(|error| io(folder, error))?),
             readers: Mutex::new(vec![reader]),
             sequence,
+            growth,
             stopped,
             _lock: lock,
         })
@@ -345,15 +364,94 @@ impl Store {
 
     /// Writes a batch and waits until it is on disk.
     pub fn commit(&self, batch: Batch) -> Result<Committed, CommitError> {
+        self.write((batch, None))
+    }
+
+    /// The same with what delivery made: both are on disk or neither. Where the batch has a mark that is known, nothing
+    /// of either is written again.
+    pub fn deliver(&self, batch: Batch, feed: Feed) -> Result<Committed, CommitError> {
+        self.write((batch, Some(Box::new(feed))))
+    }
+
+    fn write(&self, work: Work) -> Result<Committed, CommitError> {
         let gone = || CommitError::CannotWrite { cause: Cause::Failed, reason: "the writer has ended".to_owned() };
         let (reply, answer) = std::sync::mpsc::channel();
-        self.jobs.as_ref().ok_or_else(gone)?.send(Job { batch, reply }).map_err(|_| gone())?;
+        self.jobs.as_ref().ok_or_else(gone)?.send(Job { work, reply }).map_err(|_| gone())?;
         answer.recv().map_err(|_| gone())?
     }
 
     /// The last change that is on disk.
     pub fn sequence(&self) -> Sequence {
         self.sequence.load(Ordering::Acquire)
+    }
+
+    /// Waits until the log has grown past a change, somebody wakes the waiting, or the time is over.
+    pub fn wait_past(&self, sequence: Sequence, patience: Duration) {
+        let Ok(lock) = self.growth.lock.lock() else { return };
+        if self.sequence() <= sequence {
+            let _ = self.growth.grown.wait_timeout(lock, patience);
+        }
+    }
+
+    /// Wakes whoever waits for the log to grow.
+    pub fn wake(&self) {
+        self.growth.tell();
+    }
+
+    /// Standing intents after a number, in order, at most `limit` of them.
+    pub fn subscriptions_after(&self, number: u64, limit: usize) -> Result<Vec<Subscription>, ReadError> {
+        self.read(|reader| reader.subscriptions_after(number, limit))
+    }
+
+    /// A standing intent by its name.
+    pub fn subscription(&self, id: &str) -> Result<Option<Subscription>, ReadError> {
+        self.read(|reader| reader.subscription(id))
+    }
+
+    /// A standing intent by what its issuer calls it.
+    pub fn subscription_of(&self, issuer: &str, intent_id: &str) -> Result<Option<Subscription>, ReadError> {
+        self.read(|reader| reader.subscription_of(issuer, intent_id))
+    }
+
+    /// Events of a journal after a cursor, in order, at most `limit`, and no more once there are so many bytes.
+    pub fn events_after(
+        &self,
+        subscription: u64,
+        cursor: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Event>, ReadError> {
+        self.read(|reader| reader.events_after(subscription, cursor, limit, bytes))
+    }
+
+    /// When an event was written, in milliseconds since 1970; `None` when there is none at this cursor.
+    pub fn event_time(&self, subscription: u64, cursor: u64) -> Result<Option<i64>, ReadError> {
+        self.read(|reader| reader.event_time(subscription, cursor))
+    }
+
+    /// The first events of a journal: cursor, time, bytes.
+    pub fn oldest_events(&self, subscription: u64, limit: usize) -> Result<Vec<(u64, i64, u64)>, ReadError> {
+        self.read(|reader| reader.oldest_events(subscription, limit))
+    }
+
+    /// What waits for a subscriber, the longest first.
+    pub fn pending(&self, subscription: u64, limit: usize) -> Result<Vec<Pending>, ReadError> {
+        self.read(|reader| reader.pending(subscription, limit))
+    }
+
+    /// What waits for a subscriber about one record.
+    pub fn pending_about(&self, subscription: u64, record: &str) -> Result<Option<Pending>, ReadError> {
+        self.read(|reader| reader.pending_about(subscription, record))
+    }
+
+    /// How many records wait for a subscriber.
+    pub fn pending_count(&self, subscription: u64) -> Result<u64, ReadError> {
+        self.read(|reader| reader.pending_count(subscription))
+    }
+
+    /// How far the change log is delivered; `None` when it never was.
+    pub fn delivered(&self) -> Result<Option<Sequence>, ReadError> {
+        self.read(|reader| reader.delivered())
     }
 
     /// Whether the disk took nothing when it was last tried.
@@ -406,7 +504,7 @@ impl Store {
 
     /// Reads everything and compares it with the log.
     pub fn check(&self) -> Result<Soundness, ReadError> {
-        self.read(|reader| reader.check())
+        self.read(|reader| reader.check(true))
     }
 
     /// Copies the store into an empty or new folder while it goes on.
@@ -471,7 +569,7 @@ fn verify_tail(reader: &Reader, promised: Option<Head>) -> Result<Head, OpenErro
     let head = reader.verify(last.saturating_sub(TAIL), true).map_err(engine)?.map_err(OpenError::Damaged)?;
     // What is small enough is looked at as a whole, so that damage is found before anybody is answered from it.
     if last <= TAIL
-        && let Some(flaw) = reader.check().map_err(engine)?.flaws.into_iter().next()
+        && let Some(flaw) = reader.check(false).map_err(engine)?.flaws.into_iter().next()
     {
         return Err(OpenError::Damaged(flaw));
     }
@@ -484,6 +582,7 @@ struct Writer {
     head: Head,
     head_file: HeadFile,
     sequence: Arc<AtomicU64>,
+    growth: Arc<Growth>,
     stopped: Arc<AtomicBool>,
     /// Why nothing is written until the store is opened again.
     given_up: Option<String>,
@@ -494,7 +593,7 @@ impl Writer {
         while let Some(first) = self.next(queue) {
             let mut jobs = vec![first];
             jobs.extend(queue.try_iter().take(GROUP - 1));
-            let (batches, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.batch, job.reply)).unzip();
+            let (batches, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.work, job.reply)).unzip();
             let answers = self.write(&batches);
             for (reply, answer) in replies.into_iter().zip(answers) {
                 // Nobody waits for a reply that was given up.
@@ -516,13 +615,15 @@ impl Writer {
     }
 
     /// Writes a group of batches; a batch that cannot be is left out, the others go on.
-    fn write(&mut self, batches: &[Batch]) -> Answers {
+    fn write(&mut self, batches: &[Work]) -> Answers {
         if let Some(reason) = &self.given_up {
             return refuse(batches, Cause::Failed, reason);
         }
         match self.write_and_promise(batches) {
             Ok(answers) => {
-                self.sequence.store(self.head.sequence, Ordering::Release);
+                if self.sequence.swap(self.head.sequence, Ordering::AcqRel) != self.head.sequence {
+                    self.growth.tell();
+                }
                 self.stopped.store(false, Ordering::Release);
                 answers
             }
@@ -542,7 +643,7 @@ impl Writer {
         }
     }
 
-    fn write_and_promise(&mut self, batches: &[Batch]) -> Result<Answers, EngineError> {
+    fn write_and_promise(&mut self, batches: &[Work]) -> Result<Answers, EngineError> {
         let (head, answers) = self.database.write(self.head, batches)?;
         // From here on the database has it, whatever becomes of the head; the next promise covers it, too.
         let grown = head != self.head;
@@ -557,7 +658,7 @@ impl Writer {
     }
 }
 
-fn refuse(batches: &[Batch], cause: Cause, reason: &str) -> Answers {
+fn refuse(batches: &[Work], cause: Cause, reason: &str) -> Answers {
     batches.iter().map(|_| Err(CommitError::CannotWrite { cause, reason: reason.to_owned() })).collect()
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The statements are SQL that PostgreSQL reads, too, but for `BLOB` and `INTEGER PRIMARY KEY`.
 
-/// The version of the file format; a file of a later one is refused.
-pub(crate) const FORMAT: u32 = 1;
+/// The version of the file format; a file of a later one is refused, one of an earlier one is brought up to it.
+pub(crate) const FORMAT: u32 = 2;
 
 /// Marks a file as ours ("RIAL").
 pub(crate) const APPLICATION: u32 = 0x5249_414c;
@@ -43,4 +43,48 @@ CREATE TABLE mark (
     PRIMARY KEY (issuer, name)
 ) WITHOUT ROWID;
 CREATE INDEX mark_by_expiry ON mark (expires_at);
+";
+
+/// What format 2 added: standing intents, a journal for each, what waits to be told, and how far the log is delivered.
+pub(crate) const FEED: &str = "
+CREATE TABLE subscription (
+    number          INTEGER PRIMARY KEY,
+    id              TEXT    NOT NULL,
+    issuer          TEXT    NOT NULL,
+    principal       TEXT    NOT NULL,
+    intent_id       TEXT    NOT NULL,
+    intent          BLOB    NOT NULL,
+    acknowledgement BLOB    NOT NULL,
+    start           INTEGER NOT NULL,
+    expires_at      INTEGER NOT NULL,
+    standing        BLOB    NOT NULL,
+    checksum        BLOB    NOT NULL
+);
+CREATE UNIQUE INDEX subscription_by_id ON subscription (id);
+CREATE UNIQUE INDEX subscription_by_intent ON subscription (issuer, intent_id);
+
+CREATE TABLE event (
+    subscription    INTEGER NOT NULL,
+    cursor          INTEGER NOT NULL,
+    at              INTEGER NOT NULL,
+    body            BLOB    NOT NULL,
+    checksum        BLOB    NOT NULL
+);
+CREATE UNIQUE INDEX event_by_cursor ON event (subscription, cursor);
+
+CREATE TABLE pending (
+    subscription    INTEGER NOT NULL,
+    record          TEXT    NOT NULL,
+    since           INTEGER NOT NULL,
+    told            INTEGER NOT NULL,
+    latest          INTEGER NOT NULL,
+    evidence        INTEGER NOT NULL,
+    PRIMARY KEY (subscription, record)
+) WITHOUT ROWID;
+CREATE INDEX pending_by_time ON pending (subscription, since);
+
+CREATE TABLE delivery (
+    one             INTEGER PRIMARY KEY,
+    position        INTEGER NOT NULL
+);
 ";

@@ -11,6 +11,11 @@ pub fn encode(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
+/// Writes standard base64 with padding, as HTTP header fields want it.
+pub fn encode_padded(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
 /// Reads base64url or standard base64, with or without padding; `None` when it is neither.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let standard = text.contains(['+', '/']);
@@ -40,6 +45,7 @@ mod tests {
             assert_eq!(decode(text).as_deref(), Some(bytes.as_slice()), "{text}");
         }
         assert_eq!(encode(&bytes), "--__AQ");
+        assert_eq!(encode_padded(&bytes), "++//AQ==");
         assert_eq!(decode(""), Some(vec![]));
     }
 

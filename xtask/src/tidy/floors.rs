@@ -60,7 +60,7 @@ const ROOMS: &[Room] = &[
     room("agent", 2, &["json"]),
     room("store", 3, &["json"]),
     room("index", 3, &["aql", "json"]),
-    room("feed", 3, &["aql", "json"]),
+    room("feed", 3, &["aql", "trust", "json"]),
     room("node", 4, BELOW_NODE),
     room("server", 5, BELOW_SERVER),
     room("probe", 5, &["node", "aql", "trust", "json"]),

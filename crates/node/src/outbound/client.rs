@@ -82,17 +82,28 @@ impl Client {
 
     /// Reads what stands at a path.
     pub async fn get(&self, path: &[&str]) -> Result<Reply, ClientError> {
-        self.exchange("GET", self.url(path, None)?, None).await
+        self.get_where(path, &[]).await
+    }
+
+    /// Reads what stands at a path; `query` says more.
+    pub async fn get_where(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Reply, ClientError> {
+        self.exchange("GET", self.url(path, query)?, None).await
     }
 
     /// Sends a document to a path; `cursor` asks for a later page.
     pub async fn post(&self, path: &[&str], cursor: Option<&str>, body: Vec<u8>) -> Result<Reply, ClientError> {
-        self.exchange("POST", self.url(path, cursor)?, Some(body)).await
+        let cursor = cursor.map(|cursor| ("cursor", cursor));
+        self.post_where(path, cursor.as_slice(), body).await
+    }
+
+    /// Sends a document to a path; `query` says more.
+    pub async fn post_where(&self, path: &[&str], query: &[(&str, &str)], body: Vec<u8>) -> Result<Reply, ClientError> {
+        self.exchange("POST", self.url(path, query)?, Some(body)).await
     }
 
     /// Sends a document that asks for an end.
     pub async fn delete(&self, path: &[&str], body: Vec<u8>) -> Result<Reply, ClientError> {
-        self.exchange("DELETE", self.url(path, None)?, Some(body)).await
+        self.exchange("DELETE", self.url(path, &[])?, Some(body)).await
     }
 
     /// Reads a document that lies at this same host, under its certificate; nothing when the URL leads elsewhere.
@@ -105,12 +116,12 @@ impl Client {
         }
     }
 
-    fn url(&self, path: &[&str], cursor: Option<&str>) -> Result<Url, ClientError> {
+    fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Url, ClientError> {
         let mut url = self.base.clone();
         let wrong = || ClientError::Address(self.base.to_string());
         url.path_segments_mut().map_err(|()| wrong())?.pop_if_empty().extend(path);
-        if let Some(cursor) = cursor {
-            url.query_pairs_mut().append_pair("cursor", cursor);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
         }
         Ok(url)
     }
@@ -175,7 +186,7 @@ mod tests {
     fn a_path_is_put_together_from_its_parts() {
         let client = Client::new("http://127.0.0.1:7420/under/").unwrap();
         assert_eq!(client.address(), "http://127.0.0.1:7420/under");
-        let url = client.url(&["oap", "records", "did:web:a.example/b?c#d%é"], Some("x&y")).unwrap();
+        let url = client.url(&["oap", "records", "did:web:a.example/b?c#d%é"], &[("cursor", "x&y")]).unwrap();
         assert_eq!(
             url.as_str(),
             "http://127.0.0.1:7420/under/oap/records/did:web:a.example%2Fb%3Fc%23d%25%C3%A9?cursor=x%26y"

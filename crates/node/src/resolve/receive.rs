@@ -68,18 +68,14 @@ impl Node {
 
     /// An intent whose name may have been used: a question about it is not the question itself.
     pub(crate) fn receive_for_explanation(&self, intent: Intent, document: Document) -> Result<Received, Error> {
+        check_category(&intent)?;
         let digest = replies::digest(&json::canonical(document.root()));
         self.read_envelope(intent, document, digest)
     }
 
-    /// The window, the category, and who claims to have signed.
+    /// The window, and who claims to have signed.
     fn read_envelope(&self, intent: Intent, document: Document, digest: [u8; 16]) -> Result<Received, Error> {
         intent.check_window(self.clock.now(), &Limits::STANDARD)?;
-        if intent.category == Category::Subscription {
-            let detail = "standing intents are not answered here yet; ask once, with another category";
-            let at = Pointer::root().child("category");
-            return Err(Refusal::new(Class::InvalidInput, "category_not_supported", detail).at(at).into());
-        }
         let issuer = Signed::read(&document)?.issuer("issuer_did")?;
         Ok(Received { intent, document, digest, issuer, proof: Proof::Signature })
     }
@@ -141,6 +137,16 @@ pub(crate) fn verify(document: &Document, keys: &DidDocument) -> Result<(), Erro
     let _verify = debug_span!("verify").entered();
     Signed::read(document)?.verify_with(keys)?;
     Ok(())
+}
+
+/// An intent that stays open has no answer that could be given, explained or invoked.
+pub(crate) fn check_category(intent: &Intent) -> Result<(), Refusal> {
+    if intent.category != Category::Subscription {
+        return Ok(());
+    }
+    let detail = "a standing intent has no answer; send it to `/oap/subscribe`, or ask once with another category";
+    let at = Pointer::root().child("category");
+    Err(Refusal::new(Class::InvalidInput, "category_not_supported", detail).at(at))
 }
 
 pub(crate) fn reused() -> Refusal {

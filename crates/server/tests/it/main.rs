@@ -6,6 +6,7 @@
 mod edge;
 mod interface;
 mod routes;
+mod subscriptions;
 #[cfg(feature = "otel")]
 mod tls;
 

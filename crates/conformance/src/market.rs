@@ -5,8 +5,8 @@
 //!
 //! INVARIANT: the same seed and number give the same bytes; names and DIDs are unique.
 
+use crate::chance::Chance;
 use aql::Instant;
-use conformance::chance::Chance;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
@@ -309,6 +309,42 @@ impl Facts {
     /// Its promised uptime, as it is written.
     pub fn uptime(&self) -> String {
         format!("0.{:04}", self.uptime_in_ten_thousandths).trim_end_matches('0').to_owned()
+    }
+
+    /// The name of its first category.
+    pub fn category_name(&self) -> String {
+        category(self.category)
+    }
+
+    /// All its categories, as they are written.
+    pub fn category_names(&self) -> Vec<String> {
+        let named = [Some(self.category), self.other_category].into_iter().flatten().map(category);
+        std::iter::once(trade(self.category).0.to_owned()).chain(named).collect()
+    }
+
+    /// The ids of its actions.
+    pub fn action_ids(&self) -> Vec<String> {
+        self.actions.iter().map(Action::id).collect()
+    }
+
+    /// The side effects of its actions.
+    pub fn action_effects(&self) -> Vec<&'static str> {
+        self.actions.iter().map(|action| at(&SIDE_EFFECTS, action.effect)).collect()
+    }
+
+    /// Its incidents of the last 90 days.
+    pub fn incidents(&self) -> u32 {
+        self.incidents
+    }
+
+    /// Its promised uptime, in ten thousandths.
+    pub fn uptime_in_ten_thousandths(&self) -> u32 {
+        self.uptime_in_ten_thousandths
+    }
+
+    /// Its price in EUR for each call, as it is written.
+    pub fn first_price(&self) -> Option<String> {
+        self.euro_price.map(|price| price.to_string())
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {

@@ -1,0 +1,285 @@
+//! RFC 0020 §3.6: the standing intents of a node, who reads along, and the one task that tells them.
+//!
+//! | Room | Job |
+//! |---|---|
+//! | `subscribe` | a standing intent comes in, and what its issuer asks of it later |
+//! | `deliver` | the change log becomes events, one transaction at a time |
+//! | `follow` | a reader goes along a journal |
+//!
+//! INVARIANT: whoever changes a standing intent holds the state's lock from reading it to the commit, so that a journal
+//! has one writer at a time.
+
+mod deliver;
+mod follow;
+mod subscribe;
+
+pub use follow::{Follower, Heard};
+pub use subscribe::Terms;
+
+use crate::catalog::Catalog;
+use crate::clock::Clock;
+use crate::gate::Viewer;
+use crate::identity::Identity;
+use crate::outbound::registrable;
+use crate::refusal::Error;
+use aql::{Intent, Limits, OverBudget};
+use feed::{Audience, Bucket};
+use json::Document;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use store::{Event, Phase, Sequence, Standing, Store, Subscription};
+use tokio::sync::broadcast;
+use trust::Did;
+use url::Url;
+
+/// Standing intents that are read at once when a node starts.
+const STRIDE: usize = 1_000;
+/// Events that a reader may be behind before it reads them from the journal.
+const RECENT: usize = 64;
+/// How long the task sleeps when nobody wants to know anything.
+const REST: Duration = Duration::from_secs(3600);
+
+/// The standing intents, and what is needed to tell them anything.
+#[derive(Debug)]
+pub(crate) struct Feeds {
+    store: Arc<Store>,
+    catalog: Arc<Catalog>,
+    identity: Arc<Identity>,
+    clock: Clock,
+    over_budget: OverBudget,
+    retention_days: u32,
+    state: Mutex<State>,
+    readers: Mutex<HashMap<u64, Readers>>,
+    /// Told when the first standing intent comes, and at the end.
+    roused: Condvar,
+    stopping: AtomicBool,
+}
+
+/// Everything that changes.
+#[derive(Debug)]
+struct State {
+    audience: Audience,
+    live: HashMap<u64, Live>,
+    /// The standing intents of each issuer; restricted values may make a record look different to it.
+    issuers: HashMap<String, BTreeSet<u64>>,
+    principals: HashMap<String, Account>,
+    domains: HashMap<String, usize>,
+    /// Those for whom something waits.
+    lagging: BTreeSet<u64>,
+    /// Everything up to this change was delivered.
+    position: Sequence,
+    /// What of it is on disk.
+    persisted: Sequence,
+    /// When the clock was last looked at for each standing intent.
+    kept_at: i64,
+    /// The number of the next standing intent.
+    next: u64,
+    /// When journals were last looked through for what is too old.
+    swept_at: i64,
+}
+
+/// How much of the node one principal uses.
+#[derive(Debug, Default)]
+struct Account {
+    subscriptions: usize,
+    told: Bucket,
+}
+
+/// A standing intent that is not over.
+#[derive(Debug)]
+struct Live {
+    id: String,
+    issuer: String,
+    principal: String,
+    domain: Option<String>,
+    start: Sequence,
+    expires_at: i64,
+    standing: Standing,
+    intent: Intent,
+    viewer: Viewer,
+}
+
+/// Those who read a journal just now.
+#[derive(Debug)]
+struct Readers {
+    sender: broadcast::Sender<Signal>,
+    count: usize,
+}
+
+/// What readers hear.
+#[derive(Clone, Debug)]
+enum Signal {
+    /// One more event.
+    Event(Arc<Event>),
+    /// It is over.
+    Ended,
+}
+
+/// Parts of a running node that delivery works with.
+pub(crate) struct Parts {
+    pub(crate) store: Arc<Store>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) clock: Clock,
+    pub(crate) over_budget: OverBudget,
+    pub(crate) retention_days: u32,
+}
+
+impl Feeds {
+    /// Reads the standing intents that are not over; the log is not read again.
+    pub(crate) fn open(parts: Parts) -> Result<Arc<Self>, Error> {
+        let Parts { store, catalog, identity, clock, over_budget, retention_days } = parts;
+        let position = store.delivered()?.unwrap_or_else(|| store.sequence());
+        let mut state = State {
+            audience: Audience::new(),
+            live: HashMap::new(),
+            issuers: HashMap::new(),
+            principals: HashMap::new(),
+            domains: HashMap::new(),
+            lagging: BTreeSet::new(),
+            position,
+            persisted: position,
+            kept_at: 0,
+            next: 1,
+            swept_at: 0,
+        };
+        let mut number = 0;
+        loop {
+            let some = store.subscriptions_after(number, STRIDE)?;
+            let Some(last) = some.last() else { break };
+            number = last.number;
+            state.next = number + 1;
+            for subscription in some.into_iter().filter(|some| some.standing.phase != Phase::Ended) {
+                if store.pending_count(subscription.number)? > 0 {
+                    state.lagging.insert(subscription.number);
+                }
+                let document = Document::parse(&subscription.intent, &Limits::STANDARD.json).map_err(Error::fault)?;
+                let intent = Intent::read(document.root(), &Limits::STANDARD).map_err(Error::fault)?;
+                state.take_in(subscription, intent)?;
+            }
+        }
+        Ok(Arc::new(Self {
+            store,
+            catalog,
+            identity,
+            clock,
+            over_budget,
+            retention_days,
+            state: Mutex::new(state),
+            readers: Mutex::default(),
+            roused: Condvar::new(),
+            stopping: AtomicBool::new(false),
+        }))
+    }
+
+    fn state(&self) -> Result<MutexGuard<'_, State>, Error> {
+        self.state.lock().map_err(|_| Error::fault("delivery ended in the middle of a step; start the node again"))
+    }
+
+    fn readers(&self) -> MutexGuard<'_, HashMap<u64, Readers>> {
+        self.readers.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Tells those who read along.
+    fn signal(&self, number: u64, signal: Signal) {
+        if let Some(readers) = self.readers().get(&number) {
+            // Nobody listens when all have just gone.
+            let _ = readers.sender.send(signal);
+        }
+    }
+
+    /// Days for which events are kept.
+    pub(crate) fn retention_days(&self) -> u32 {
+        self.retention_days
+    }
+
+    /// How many standing intents there are, and how many changes of the log they are not told of yet.
+    pub(crate) fn gauge(&self) -> Result<(usize, u64), Error> {
+        let state = self.state()?;
+        let behind = if state.live.is_empty() { 0 } else { self.store.sequence().saturating_sub(state.position) };
+        Ok((state.live.len(), behind))
+    }
+}
+
+impl State {
+    fn take_in(&mut self, subscription: Subscription, intent: Intent) -> Result<(), Error> {
+        let Subscription { number, id, issuer, principal, start, expires_at, standing, .. } = subscription;
+        let did = Did::parse(&issuer).map_err(Error::fault)?;
+        let domain = domain_of(&did);
+        self.audience.insert(number, &intent.constraints);
+        self.issuers.entry(issuer.clone()).or_default().insert(number);
+        self.principals.entry(principal.clone()).or_default().subscriptions += 1;
+        if let Some(domain) = &domain {
+            *self.domains.entry(domain.clone()).or_default() += 1;
+        }
+        let viewer = Viewer::Named(did);
+        let live = Live { id, issuer, principal, domain, start, expires_at, standing, intent, viewer };
+        self.live.insert(number, live);
+        Ok(())
+    }
+
+    fn let_go(&mut self, number: u64) -> Option<Live> {
+        let live = self.live.remove(&number)?;
+        self.audience.remove(number);
+        self.lagging.remove(&number);
+        if let Some(numbers) = self.issuers.get_mut(&live.issuer) {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.issuers.remove(&live.issuer);
+            }
+        }
+        if let Some(account) = self.principals.get_mut(&live.principal) {
+            account.subscriptions -= 1;
+            if account.subscriptions == 0 {
+                self.principals.remove(&live.principal);
+            }
+        }
+        if let Some(domain) = &live.domain
+            && let Some(count) = self.domains.get_mut(domain)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.domains.remove(domain);
+            }
+        }
+        Some(live)
+    }
+}
+
+/// The registrable domain that a DID lives in, when it lives in one.
+fn domain_of(did: &Did) -> Option<String> {
+    let url = Url::parse(&did.document_url()?).ok()?;
+    url.host_str().map(|host| registrable(host).to_owned())
+}
+
+/// The task that delivers, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Courier {
+    feeds: Arc<Feeds>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Courier {
+    pub(crate) fn start(feeds: &Arc<Feeds>) -> Result<Self, Error> {
+        let task = Arc::clone(feeds);
+        let run = move || task.deliver_until_stopped();
+        let thread = std::thread::Builder::new().name("feed-courier".into()).spawn(run).map_err(Error::fault)?;
+        Ok(Self { feeds: Arc::clone(feeds), thread: Some(thread) })
+    }
+}
+
+impl Drop for Courier {
+    fn drop(&mut self) {
+        self.feeds.stopping.store(true, Ordering::Release);
+        // Taken and given back, so that the task does not look before the flag is up and sleep after.
+        drop(self.feeds.state.lock());
+        self.feeds.roused.notify_all();
+        self.feeds.store.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

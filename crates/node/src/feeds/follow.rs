@@ -1,0 +1,279 @@
+//! RFC 0020 §3.7: a reader goes along a journal, as fast as it takes what it is given.
+//!
+//! What was just written is handed on from memory; whoever is further behind reads the journal on disk, some events at
+//! a time. A reader that stops holds nothing but its place.
+//!
+//! INVARIANT: a reader gets every cursor after its own, in order, or is told which ones are gone.
+
+use super::{Feeds, RECENT, Readers, Signal};
+use crate::clock::Clock;
+use crate::node::{Node, Purpose};
+use crate::refusal::{Class, Error, Refusal};
+use feed::subscription::READERS_MAX;
+use feed::{CursorError, Journal, Place, cursor};
+use json::{Document, Value, json};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store::{Event, Phase, Subscription};
+use tokio::sync::broadcast::{self, error::RecvError};
+use trust::Did;
+
+/// Events that are read from a journal at once.
+const EVENTS: usize = 128;
+/// Bytes after which no more are read at once.
+const BYTES: usize = 256 * 1024;
+/// How long somebody listens before it is looked at again whether his key is still his.
+const RECHECK: Duration = Duration::from_secs(300);
+
+/// What a reader gets.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// The next event.
+    Event(Arc<Event>),
+    /// Some events are no longer kept; it goes on after them.
+    Truncated(Vec<u8>),
+    /// Nothing happened for a while.
+    Silence(Vec<u8>),
+    /// Nothing will happen any more.
+    Ended(Vec<u8>),
+}
+
+/// A reader of a journal.
+#[derive(Debug)]
+pub struct Follower {
+    node: Arc<Node>,
+    id: String,
+    number: u64,
+    /// The last cursor that the reader has.
+    after: u64,
+    backlog: VecDeque<Arc<Event>>,
+    /// Whether the journal on disk may hold more than was heard of.
+    behind: bool,
+    ended: bool,
+    truncated: Option<Vec<u8>>,
+    receiver: broadcast::Receiver<Signal>,
+    checked: Instant,
+}
+
+impl Node {
+    /// Follows a journal from after a cursor, or from its beginning.
+    pub async fn follow(self: &Arc<Self>, id: &str, after: Option<&str>) -> Result<Follower, Error> {
+        let after = after.map_or(Ok(0), cursor::read).map_err(invalid_cursor)?;
+        let (node, id) = (Arc::clone(self), id.to_owned());
+        self.off_thread(move || {
+            let subscription = node.feeds.find(&id)?;
+            let issuer = Did::parse(&subscription.issuer).map_err(Error::fault)?;
+            // Reading again is asking again.
+            node.charge(&issuer, Purpose::Explanation)?;
+            node.feeds.follower(&node, subscription, after)
+        })
+        .await
+    }
+
+    /// Events after a cursor, waiting a while for the first; signed, as one document.
+    pub async fn poll(
+        self: &Arc<Self>,
+        id: &str,
+        after: Option<&str>,
+        patience: Duration,
+        limit: usize,
+    ) -> Result<Vec<u8>, Error> {
+        let mut follower = self.follow(id, after).await?;
+        let (mut events, mut truncated, mut ended) = (Vec::new(), None, None);
+        let mut patience = patience;
+        let mut bytes = 0;
+        while events.len() < limit && bytes < BYTES {
+            match follower.next(patience).await? {
+                Heard::Event(event) => {
+                    bytes += event.body.len();
+                    events.push(ours(&event.body)?);
+                    // What is there is taken along; nothing more is waited for.
+                    patience = Duration::ZERO;
+                }
+                Heard::Truncated(notice) => truncated = Some(ours(&notice)?),
+                Heard::Silence(_) => break,
+                Heard::Ended(notice) => {
+                    ended = Some(ours(&notice)?);
+                    break;
+                }
+            }
+        }
+        let mut value = json!({
+            "type": "oap.subscription.events",
+            "subscription_id": follower.id,
+            "publisher_did": self.identity.did().as_str(),
+            "events": events,
+            "cursor": follower.after,
+            "at": self.clock.now().to_string(),
+        });
+        if let Some(members) = value.as_object_mut() {
+            members.extend(truncated.map(|notice| ("truncated".to_owned(), notice)));
+            members.extend(ended.map(|notice| ("ended".to_owned(), notice)));
+        }
+        Ok(self.identity.sign(value))
+    }
+
+    /// Where a replay from a cursor begins; what is no longer kept is refused, not skipped.
+    pub fn check_replay(&self, id: &str, from: &str) -> Result<(), Error> {
+        let subscription = self.feeds.find(id)?;
+        let from = cursor::read(from).map_err(invalid_cursor)?;
+        match journal(&subscription).after(from.saturating_sub(1)).map_err(invalid_cursor)? {
+            Place::After(_) => Ok(()),
+            Place::Truncated(before) => {
+                let detail = format!("events before {} are no longer kept; replay from there", before + 1);
+                Err(Refusal::new(Class::Gone, "cursor_expired", detail).into())
+            }
+        }
+    }
+}
+
+fn ours(bytes: &[u8]) -> Result<Value, Error> {
+    Ok(Document::parse(bytes, &json::Limits::OURS).map_err(Error::fault)?.root().to_value())
+}
+
+fn journal(subscription: &Subscription) -> Journal {
+    Journal { first: subscription.standing.first, last: subscription.standing.cursor }
+}
+
+fn invalid_cursor(error: CursorError) -> Refusal {
+    let detail = match error {
+        CursorError::NotANumber => "a cursor is a whole number, as an event carries it",
+        CursorError::Ahead => "no event of this subscription has this cursor yet",
+    };
+    Refusal::new(Class::InvalidInput, "invalid_cursor", detail)
+}
+
+impl Feeds {
+    fn follower(self: &Arc<Self>, node: &Arc<Node>, subscription: Subscription, after: u64) -> Result<Follower, Error> {
+        let place = journal(&subscription).after(after).map_err(invalid_cursor)?;
+        let receiver = self.enter(subscription.number)?;
+        let (after, truncated) = match place {
+            Place::After(after) => (after, None),
+            Place::Truncated(first) => (first, Some(self.truncated(&subscription.id, after, first))),
+        };
+        Ok(Follower {
+            node: Arc::clone(node),
+            id: subscription.id,
+            number: subscription.number,
+            after,
+            backlog: VecDeque::new(),
+            behind: true,
+            ended: subscription.standing.phase == Phase::Ended,
+            truncated,
+            receiver,
+            checked: Clock::monotonic(),
+        })
+    }
+
+    fn enter(&self, number: u64) -> Result<broadcast::Receiver<Signal>, Refusal> {
+        let mut readers = self.readers();
+        let entry = readers.entry(number).or_insert_with(|| Readers { sender: broadcast::channel(RECENT).0, count: 0 });
+        if entry.count >= READERS_MAX {
+            let detail = "this subscription is read by as many as may read one; close some, or subscribe again";
+            let refusal = Refusal::new(Class::RateLimited, "too_many_readers", detail).retry_after(5_000);
+            return Err(refusal.limited("subscriptions.readers", READERS_MAX as u64, entry.count as u64 + 1));
+        }
+        entry.count += 1;
+        Ok(entry.sender.subscribe())
+    }
+
+    fn leave(&self, number: u64) {
+        let mut readers = self.readers();
+        if let Some(entry) = readers.get_mut(&number) {
+            entry.count -= 1;
+            if entry.count == 0 {
+                readers.remove(&number);
+            }
+        }
+    }
+
+    /// Says that events are gone.
+    fn truncated(&self, id: &str, after: u64, before_first: u64) -> Vec<u8> {
+        self.identity.sign(json!({
+            "type": "oap.subscription.truncated",
+            "subscription_id": id,
+            "publisher_did": self.identity.did().as_str(),
+            "asked_after": after,
+            "first_cursor": before_first + 1,
+            "at": self.clock.now().to_string(),
+        }))
+    }
+
+    /// Says that there is nothing, so that silence is no stall.
+    fn heartbeat(&self, id: &str, cursor: u64) -> Vec<u8> {
+        self.identity.sign(json!({
+            "type": "oap.heartbeat",
+            "subscription_id": id,
+            "publisher_did": self.identity.did().as_str(),
+            "cursor": cursor,
+            "at": self.clock.now().to_string(),
+        }))
+    }
+}
+
+impl Follower {
+    /// The last cursor that was given.
+    pub fn cursor(&self) -> u64 {
+        self.after
+    }
+
+    /// The next thing to be told; after `patience` without any, that there is none.
+    pub async fn next(&mut self, patience: Duration) -> Result<Heard, Error> {
+        loop {
+            if let Some(notice) = self.truncated.take() {
+                return Ok(Heard::Truncated(notice));
+            }
+            if let Some(event) = self.backlog.pop_front() {
+                self.after = event.cursor;
+                return Ok(Heard::Event(event));
+            }
+            if self.behind {
+                self.catch_up().await?;
+                continue;
+            }
+            if self.ended {
+                let (node, id) = (Arc::clone(&self.node), self.id.clone());
+                let notice = self.node.off_thread(move || node.subscription(&id)).await?;
+                return Ok(Heard::Ended(notice));
+            }
+            if self.checked.elapsed() >= RECHECK {
+                self.checked = Clock::monotonic();
+                let (node, id) = (Arc::clone(&self.node), self.id.clone());
+                node.recheck(&id).await?;
+            }
+            match tokio::time::timeout(patience, self.receiver.recv()).await {
+                Err(_) => return Ok(Heard::Silence(self.node.feeds.heartbeat(&self.id, self.after))),
+                Ok(Ok(Signal::Event(event))) if event.cursor == self.after + 1 => self.backlog.push_back(event),
+                Ok(Ok(Signal::Event(event))) => self.behind = event.cursor > self.after,
+                Ok(Ok(Signal::Ended)) => (self.behind, self.ended) = (true, true),
+                Ok(Err(RecvError::Lagged(_))) => self.behind = true,
+                Ok(Err(RecvError::Closed)) => return Err(Error::fault("nobody delivers any more")),
+            }
+        }
+    }
+
+    /// Reads what the journal on disk holds after the reader's place.
+    async fn catch_up(&mut self) -> Result<(), Error> {
+        let (node, number, after) = (Arc::clone(&self.node), self.number, self.after);
+        let read = self.node.off_thread(move || Ok(node.store.events_after(number, after, EVENTS, BYTES)?));
+        let events = read.await?;
+        match events.first() {
+            None => self.behind = false,
+            Some(first) if first.cursor != self.after + 1 => {
+                let before_first = first.cursor - 1;
+                self.truncated = Some(self.node.feeds.truncated(&self.id, self.after, before_first));
+                self.after = before_first;
+            }
+            Some(_) => {}
+        }
+        self.backlog.extend(events.into_iter().map(Arc::new));
+        Ok(())
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.node.feeds.leave(self.number);
+    }
+}

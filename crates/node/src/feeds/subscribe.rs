@@ -1,0 +1,457 @@
+//! RFC 0020 §3.6: a standing intent comes in, and what its issuer asks of it later.
+//!
+//! It is received like any other intent (R1). Under the lock of delivery the answer as it stands is taken down, where
+//! that was asked for, and the subscription begins with the change after it: there is no hole between the two. One
+//! commit writes the subscription and the beginning of its journal; the acknowledgement is signed before and kept with
+//! it, so that the same intent gets the same acknowledgement.
+
+use super::deliver::Shown;
+use super::{Feeds, Live, State, domain_of};
+use crate::chance;
+use crate::clock::instant;
+use crate::collection::Collection;
+use crate::gate::{self, Viewer};
+use crate::node::{Node, Purpose};
+use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_window, commit_refused, issued_at, missing, text};
+use crate::refusal::{Class, Error, Refusal};
+use crate::resolve::{Accepted, Received, reused, verify};
+use aql::{Category, Instant};
+use feed::subscription::{DOMAIN_MAX, ISSUER_MAX, RATE_MAX, SNAPSHOT_MAX, TOTAL_MAX};
+use feed::{Acknowledgement, EventType, Request, Seen, SetChange, Transport};
+use json::{Document, Limits, Pointer, Value, json};
+use std::sync::Arc;
+use store::{Batch, Feed, Hash, Mark, Marked, Phase, Sequence, Standing, Subscription};
+use trust::{Did, Signed};
+
+/// How a subscriber wants to be told.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// The address under which the node was reached.
+    pub base: String,
+    /// Whether the journal begins with the answer as it stands.
+    pub snapshot: bool,
+    /// How events travel.
+    pub transport: Transport,
+}
+
+/// The beginning of a subscription's name; what follows are 128 random bits.
+const NAME: &str = "urn:rialto:subscription:";
+const CONTROL: &str = "urn:rialto:control:";
+const CONTROL_MEMBERS: [&str; 8] = [
+    "control_id",
+    "subscription_id",
+    "request",
+    "seconds",
+    "max_event_rate_per_minute",
+    "issuer_did",
+    "issued_at",
+    "signature",
+];
+/// Seconds that a pause may last before it ends by itself; a subscription does not last longer either.
+const PAUSE_SECONDS_MAX: u64 = 92 * 86_400;
+
+/// Something that an issuer asks of its subscription.
+struct Control {
+    document: Document,
+    digest: Hash,
+    name: String,
+    issuer: Did,
+    issued_at: Instant,
+    request: Request,
+}
+
+impl Node {
+    /// Answers an intent, or takes it in when it is one that stays open.
+    pub async fn answer_or_subscribe(
+        self: &Arc<Self>,
+        bytes: &[u8],
+        cursor: Option<&str>,
+        terms: &Terms,
+    ) -> Result<Vec<u8>, Error> {
+        match self.receive(bytes) {
+            Ok(received) if received.intent.category == Category::Subscription => {
+                self.subscribe_received(received, terms).await
+            }
+            Ok(received) => self.answer_received(received, cursor).await,
+            // A procurement intent is no intent until it is turned into one.
+            Err(_) => self.answer(bytes, cursor).await,
+        }
+    }
+
+    /// Takes a standing intent in; any other is refused.
+    pub async fn subscribe(self: &Arc<Self>, bytes: &[u8], terms: &Terms) -> Result<Vec<u8>, Error> {
+        let received = self.receive(bytes)?;
+        if received.intent.category != Category::Subscription {
+            let detail = "only an intent of the category `subscription` stays open; send others to `/oap/intent`";
+            let at = Pointer::root().child("category");
+            return Err(Refusal::new(Class::InvalidInput, "category_not_supported", detail).at(at).into());
+        }
+        self.subscribe_received(received, terms).await
+    }
+
+    async fn subscribe_received(self: &Arc<Self>, received: Received, terms: &Terms) -> Result<Vec<u8>, Error> {
+        let keys = self.issuer_keys(&received).await?;
+        let delegation = self.delegation(&received, keys.as_deref()).await?;
+        let (node, terms) = (Arc::clone(self), terms.clone());
+        self.off_thread(move || {
+            let accepted = received.verify(keys.as_deref(), delegation)?;
+            let intent = json::canonical(accepted.document.root());
+            if let Some(known) = node.known(&accepted, &intent)? {
+                return Ok(known);
+            }
+            node.charge(&accepted.issuer, Purpose::Message)?;
+            node.feeds.subscribe(accepted, intent, &terms)
+        })
+        .await
+    }
+
+    /// What was acknowledged, when the same intent came before.
+    fn known(&self, accepted: &Accepted, intent: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let known = self.store.subscription_of(accepted.issuer.as_str(), &accepted.intent.intent_id)?;
+        match known {
+            Some(known) if known.intent == intent => Ok(Some(known.acknowledgement)),
+            Some(_) => Err(reused().into()),
+            None => Ok(None),
+        }
+    }
+
+    /// How a subscription stands, signed.
+    pub fn subscription(&self, id: &str) -> Result<Vec<u8>, Error> {
+        let subscription = self.feeds.find(id)?;
+        self.feeds.described(&subscription)
+    }
+
+    /// Carries out what the issuer of a subscription asks of it, and says how it stands then.
+    pub async fn control(self: &Arc<Self>, id: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        let control = read(id, bytes)?;
+        check_window(control.issued_at, self.clock.now())?;
+        let subscription = self.feeds.find(id)?;
+        if subscription.issuer != control.issuer.as_str() {
+            let detail = "only whoever signed the intent may change what became of it";
+            let at = Pointer::root().child("issuer_did");
+            return Err(Refusal::new(Class::PolicyBlock, "issuer_not_authorized", detail).at(at).into());
+        }
+        match self.store.marked(control.issuer.as_str(), &control.name, control.digest)? {
+            Marked::Same(_) => return self.feeds.described(&subscription),
+            Marked::Other => return Err(name_reused().into()),
+            Marked::New => {}
+        }
+        let keys = self.keys_of(&control.issuer).await?;
+        let (node, id) = (Arc::clone(self), id.to_owned());
+        self.off_thread(move || {
+            verify(&control.document, &keys)?;
+            node.charge(&control.issuer, Purpose::Message)?;
+            node.feeds.obey(subscription.number, &control)?;
+            node.subscription(&id)
+        })
+        .await
+    }
+
+    /// Whether the issuer of a subscription still stands behind it; one whose key is gone is told nothing more.
+    pub(crate) async fn recheck(self: &Arc<Self>, id: &str) -> Result<(), Error> {
+        let subscription = self.feeds.find(id)?;
+        let (Ok(issuer), false) = (Did::parse(&subscription.issuer), subscription.standing.phase == Phase::Ended)
+        else {
+            return Ok(());
+        };
+        let document = Document::parse(&subscription.intent, &aql::Limits::STANDARD.json).map_err(Error::fault)?;
+        let held = match self.keys_of(&issuer).await {
+            Ok(keys) => verify(&document, &keys),
+            Err(error) => Err(error),
+        };
+        match held {
+            Err(Error::Refusal(refusal)) if refusal.class == Class::AuthRequired => {
+                let node = Arc::clone(self);
+                self.off_thread(move || node.feeds.end_now(subscription.number, "key_revoked")).await
+            }
+            // Somebody who cannot be asked just now has revoked nothing.
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Feeds {
+    /// A subscription by its name.
+    pub(super) fn find(&self, id: &str) -> Result<Subscription, Error> {
+        let unknown = || {
+            let detail = "no subscription has this name; it may have ended so long ago that nothing is kept of it";
+            Refusal::new(Class::NotFound, "subscription_not_found", detail)
+        };
+        Ok(self.store.subscription(id)?.ok_or_else(unknown)?)
+    }
+
+    fn subscribe(&self, accepted: Accepted, intent: Vec<u8>, terms: &Terms) -> Result<Vec<u8>, Error> {
+        let Accepted { intent: asked, delegation, issuer, .. } = accepted;
+        let principal = delegation.map_or_else(|| issuer.clone(), |delegation| delegation.principal);
+        let mut state = self.state()?;
+        state.check_room(&issuer, &principal)?;
+        let (id, number, now) = (format!("{NAME}{}", chance::name()?), state.next, self.clock.millis());
+        let rate = asked.max_event_rate_per_minute.unwrap_or(1).min(RATE_MAX);
+        let mut live = Live {
+            id: id.clone(),
+            issuer: issuer.as_str().to_owned(),
+            principal: principal.as_str().to_owned(),
+            domain: domain_of(&issuer),
+            start: 0,
+            expires_at: (asked.validity.to().seconds() + 1).saturating_mul(1_000),
+            standing: Standing::new(rate),
+            intent: asked,
+            viewer: Viewer::Named(issuer),
+        };
+        let (start, standing_now) = self.look(&live, terms.snapshot)?;
+        live.start = start;
+        let mut standing = Standing::new(rate);
+        let events = standing_now
+            .iter()
+            .map(|(record, seen)| {
+                let told = (SetChange::Entered, EventType::Created);
+                let shown = Shown { told, record, before: None, after: Some(seen), snapshot: true };
+                self.journal(number, &id, &mut standing, &shown, now)
+            })
+            .collect();
+        let acknowledgement = Acknowledgement {
+            subscription_id: &id,
+            intent_id: &live.intent.intent_id,
+            publisher_did: self.identity.did().as_str(),
+            base: &terms.base,
+            transport: terms.transport,
+            rate,
+            retention_days: self.retention_days,
+            valid_until: &live.intent.validity.to().to_string(),
+            issued_at: &instant(now).to_string(),
+            snapshot: terms.snapshot.then_some(standing_now.len() as u64),
+        };
+        let subscription = Subscription {
+            number,
+            id: id.clone(),
+            issuer: live.issuer,
+            principal: live.principal,
+            intent_id: live.intent.intent_id.clone(),
+            intent,
+            acknowledgement: self.identity.sign(acknowledgement.to_value()),
+            start,
+            expires_at: live.expires_at,
+            standing,
+        };
+        // Nobody else waits for what came before the first standing intent.
+        let first = state.live.is_empty();
+        let position = first.then_some(start);
+        let feed = Feed { position, subscribed: vec![subscription.clone()], events, ..Feed::default() };
+        self.store.deliver(Batch { at: now, ..Batch::default() }, feed).map_err(commit_refused)?;
+        if first {
+            (state.position, state.persisted) = (start, start);
+        }
+        state.next += 1;
+        let acknowledged = subscription.acknowledgement.clone();
+        state.take_in(subscription, live.intent)?;
+        drop(state);
+        self.roused.notify_all();
+        Ok(acknowledged)
+    }
+
+    /// The change up to which everything is known, and the answer as it stands then, where it is wanted.
+    fn look(&self, live: &Live, wanted: bool) -> Result<(Sequence, Vec<(String, Seen)>), Error> {
+        self.catalog.read_to(&self.store, self.store.sequence())?;
+        let (start, sources) = {
+            let indexes = self.catalog.indexes()?;
+            let mut sources = Vec::new();
+            if wanted {
+                let index = indexes.of(Collection::Manifests);
+                let possible = index.enumerate(&live.intent.constraints)?.possible;
+                check_snapshot(possible.len())?;
+                sources.extend(possible.iter().filter_map(|unit| index.source(unit)));
+                sources.extend(gate::manifests_named(&indexes, &live.issuer)?);
+                sources.sort_unstable();
+                sources.dedup();
+            }
+            (indexes.applied(), sources)
+        };
+        let mut found = Vec::new();
+        for some in sources.chunks(STRIDE) {
+            for body in self.store.bodies(some)?.into_iter().flatten() {
+                found.extend(self.standing_at(live, &body, start)?);
+            }
+        }
+        check_snapshot(found.len() as u64)?;
+        Ok((start, found))
+    }
+
+    fn obey(&self, number: u64, control: &Control) -> Result<(), Error> {
+        let now = self.clock.millis();
+        let mark = Mark {
+            issuer: control.issuer.as_str().to_owned(),
+            name: control.name.clone(),
+            digest: control.digest,
+            expires_at: (control.issued_at.seconds() + WINDOW_SECONDS + SKEW_SECONDS).saturating_mul(1_000),
+        };
+        let batch = Batch { mark: Some(mark), at: now, ..Batch::default() };
+        let mut state = self.state()?;
+        let Some(live) = state.live.get(&number) else {
+            let detail = "this subscription is over; nothing about it changes any more";
+            return Err(Refusal::new(Class::Gone, "subscription_ended", detail).into());
+        };
+        let standing = live.standing.clone();
+        let standing = match control.request {
+            Request::Withdraw => return self.end(&mut state, number, "withdrawn", batch),
+            Request::Pause(seconds) => {
+                let resumes_at =
+                    seconds.map_or(0, |seconds| now.saturating_add_unsigned(seconds.saturating_mul(1_000)));
+                Standing { phase: Phase::Paused, resumes_at, ..standing }
+            }
+            Request::Resume => Standing { phase: Phase::Active, resumes_at: 0, ..standing },
+            // Never more than the intent asked for.
+            Request::BackPressure(rate) => {
+                let most = live.intent.max_event_rate_per_minute.unwrap_or(1).min(RATE_MAX);
+                Standing { rate: rate.min(most), ..standing }
+            }
+        };
+        let feed = Feed { standings: vec![(number, standing.clone())], ..Feed::default() };
+        self.store.deliver(batch, feed).map_err(commit_refused)?;
+        if let Some(live) = state.live.get_mut(&number) {
+            live.standing = standing;
+        }
+        drop(state);
+        self.store.wake();
+        Ok(())
+    }
+
+    pub(super) fn end_now(&self, number: u64, reason: &'static str) -> Result<(), Error> {
+        let batch = Batch { at: self.clock.millis(), ..Batch::default() };
+        self.end(&mut *self.state()?, number, reason, batch)
+    }
+
+    /// How a subscription stands, signed.
+    pub(super) fn described(&self, subscription: &Subscription) -> Result<Vec<u8>, Error> {
+        let standing = &subscription.standing;
+        let mut value = json!({
+            "type": "oap.subscription.state",
+            "subscription_id": subscription.id,
+            "intent_id": subscription.intent_id,
+            "publisher_did": self.identity.did().as_str(),
+            "state": phase_name(standing.phase),
+            "cursor": standing.cursor,
+            "first_cursor": standing.first,
+            "max_event_rate_per_minute": standing.rate,
+            "waiting": self.store.pending_count(subscription.number)?,
+            "valid_until": instant(subscription.expires_at - 1_000).to_string(),
+            "at": self.clock.now().to_string(),
+        });
+        if let Some(members) = value.as_object_mut() {
+            if standing.resumes_at != 0 {
+                members.insert("resumes_at".to_owned(), json!(instant(standing.resumes_at).to_string()));
+            }
+            if standing.phase == Phase::Ended {
+                members.insert("reason".to_owned(), json!(standing.reason));
+                members.insert("receipt".to_owned(), self.receipt(subscription));
+            }
+        }
+        Ok(self.identity.sign(value))
+    }
+
+    /// The receipt of a subscription that is over: what was asked, and the hash over all that was told.
+    pub(super) fn receipt(&self, subscription: &Subscription) -> Value {
+        let name = subscription.id.rsplit(':').next().unwrap_or_default();
+        self.identity.sign_receipt(json!({
+            "receipt_id": format!("urn:oap:receipt:{name}"),
+            "type": "subscription",
+            "timestamp": instant(subscription.standing.ended_at).to_string(),
+            "principal_did": subscription.principal,
+            "agent_did": subscription.issuer,
+            "tool_did": self.identity.did().as_str(),
+            "input_hash": format!("sha256:{}", Hash::of(&subscription.intent)),
+            "output_hash": format!("sha256:{}", subscription.standing.chain),
+            "previous_receipt_hash": "genesis",
+        }))
+    }
+}
+
+/// Records of a snapshot that are loaded at once.
+const STRIDE: usize = 256;
+
+impl State {
+    /// Whether there is room for one more standing intent.
+    fn check_room(&self, issuer: &Did, principal: &Did) -> Result<(), Refusal> {
+        let account = self.principals.get(principal.as_str()).map_or(0, |account| account.subscriptions);
+        let domain = domain_of(issuer).and_then(|domain| self.domains.get(&domain).copied()).unwrap_or_default();
+        let used = [
+            ("subscriptions.issuer", ISSUER_MAX, account),
+            ("subscriptions.domain", DOMAIN_MAX, domain),
+            ("subscriptions.total", TOTAL_MAX, self.live.len()),
+        ];
+        match used.into_iter().find(|(_, most, used)| used >= most) {
+            None => Ok(()),
+            Some((name, most, used)) => {
+                let detail = "there is no room for another standing intent; withdraw one that is no longer needed";
+                let refusal = Refusal::new(Class::RateLimited, "too_many_subscriptions", detail);
+                Err(refusal.limited(name, most as u64, used as u64 + 1))
+            }
+        }
+    }
+}
+
+fn check_snapshot(records: u64) -> Result<(), Refusal> {
+    if records <= SNAPSHOT_MAX as u64 {
+        return Ok(());
+    }
+    let detail = "the answer as it stands is too large to begin with; ask once for it, page by page, or narrow it";
+    let refusal = Refusal::new(Class::Unprocessable, "snapshot_too_large", detail);
+    Err(refusal.limited("subscriptions.snapshot", SNAPSHOT_MAX as u64, records))
+}
+
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Active => "active",
+        Phase::Paused => "paused",
+        Phase::Ended => "ended",
+    }
+}
+
+fn read(id: &str, bytes: &[u8]) -> Result<Control, Error> {
+    let document = Document::parse(bytes, &Limits::INTENT)?;
+    let root = document.root();
+    if !root.is_object() {
+        return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a request is an object").into());
+    }
+    if let Some((name, _)) = root.members().find(|(name, _)| !CONTROL_MEMBERS.contains(name)) {
+        let detail = format!("a request about a subscription has {}", CONTROL_MEMBERS.join(", "));
+        return Err(Refusal::new(Class::InvalidInput, "unknown_field", detail).at(Pointer::root().child(name)).into());
+    }
+    let name = text(&document, "control_id")?;
+    if !name.strip_prefix(CONTROL).is_some_and(|rest| !rest.is_empty() && rest.len() <= 256) {
+        return Err(invalid("control_id", "a name such as `urn:rialto:control:…` belongs here").into());
+    }
+    if text(&document, "subscription_id")? != id {
+        return Err(invalid("subscription_id", "the address names another subscription than the message").into());
+    }
+    let request = request(&document)?;
+    let issued_at = issued_at(&document)?;
+    root.get("issuer_did").ok_or_else(|| missing("issuer_did"))?;
+    let issuer = Signed::read(&document)?.issuer("issuer_did")?;
+    Ok(Control { digest: Hash::of(bytes), name, issuer, issued_at, request, document })
+}
+
+fn request(document: &Document) -> Result<Request, Error> {
+    let number = |name: &str, most: u64| -> Result<Option<u64>, Refusal> {
+        let Some(member) = document.root().get(name) else { return Ok(None) };
+        let wrong = || invalid(name, &format!("a whole number from 1 to {most} belongs here"));
+        member.as_u64().filter(|number| (1..=most).contains(number)).map(Some).ok_or_else(wrong)
+    };
+    let seconds = number("seconds", PAUSE_SECONDS_MAX)?;
+    let rate = number("max_event_rate_per_minute", RATE_MAX)?;
+    Ok(match text(document, "request")?.as_str() {
+        "pause" => Request::Pause(seconds),
+        "resume" => Request::Resume,
+        "withdraw" => Request::Withdraw,
+        "back_pressure" => Request::BackPressure(rate.ok_or_else(|| missing("max_event_rate_per_minute"))?),
+        _ => return Err(invalid("request", "pause, resume, back_pressure or withdraw belongs here").into()),
+    })
+}
+
+fn invalid(name: &str, detail: &str) -> Refusal {
+    Refusal::new(Class::InvalidInput, "invalid_value", detail).at(Pointer::root().child(name))
+}
+
+fn name_reused() -> Refusal {
+    let detail = "another message of yours has this `control_id`; give each a name of its own";
+    Refusal::new(Class::Conflict, "request_id_reused", detail).at(Pointer::root().child("control_id"))
+}
