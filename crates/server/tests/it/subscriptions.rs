@@ -221,6 +221,71 @@ async fn what_enters_changes_and_leaves_the_answer_is_told_in_order_each_signed(
     house.close().await;
 }
 
+impl Stream {
+    /// The answer to an intent, candidate by candidate.
+    async fn answer(house: &House, intent: &Value, last: Option<u64>) -> Self {
+        let request = house.client.post(format!("{}/oap/intent", house.url)).body(intent.to_string());
+        let request = request.header("accept", "text/event-stream").header("content-type", "application/json");
+        let request = match last {
+            Some(last) => request.header("last-event-id", last.to_string()),
+            None => request,
+        };
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        Self { response, read: String::new() }
+    }
+
+    async fn to_the_end(mut self, node: &Node) -> Vec<(Frame, Value)> {
+        let mut parts = Vec::new();
+        while let Some(frame) = self.next().await {
+            let value = Document::parse(frame.data.as_bytes(), &json::Limits::OURS).unwrap().root().to_value();
+            verified(node, &value);
+            parts.push((frame, value));
+        }
+        parts
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_streamed_candidate_by_candidate_and_goes_on_after_a_break() {
+    let (house, _) = house().await;
+    for number in 0..130 {
+        house.publish(&format!("{number}"), "manifest", numbered(number, "0.10")).await;
+    }
+    let mut intent = crate::intent("stream");
+    intent.as_object_mut().unwrap().remove("signature");
+    intent["resolution_policy"] = json!("full_set");
+    let intent = sign(intent, &asker());
+    let parts = Stream::answer(&house, &intent, None).await.to_the_end(&house.node).await;
+    let events: Vec<&str> = parts.iter().map(|(frame, _)| frame.event.as_str()).collect();
+    assert_eq!((events[0], *events.last().unwrap()), ("oap.intent.ack", "oap.complete"));
+    for (seq, (frame, _)) in parts.iter().enumerate() {
+        assert_eq!(frame.id, Some(seq.to_string()));
+    }
+    let found: Vec<&Value> = parts.iter().filter(|(frame, _)| frame.event == "oap.intent.candidate").map(|(_, value)| value).collect();
+    assert_eq!(found.len(), 130);
+    for (rank, value) in (1..).zip(&found) {
+        crate::interface::valid("oap-intent-response.schema.json", value);
+        assert_eq!(value["candidates"].as_array().unwrap().len(), 1);
+        assert_eq!(value["candidates"][0]["rank"], json!(rank));
+        assert!(value["candidates"][0]["decision_record"].is_object());
+    }
+    let complete = &parts.last().unwrap().1;
+    crate::interface::valid("oap-response-envelope.schema.json", complete);
+    assert_eq!((&complete["status"], &complete["output"]["candidates"]), (&json!("ok"), &json!(130)));
+    assert_eq!(complete["output"]["receipt"]["type"], "invocation");
+    assert_eq!(parts[0].1["status"], "accepted");
+    let rest = Stream::answer(&house, &intent, Some(57)).await.to_the_end(&house.node).await;
+    assert_eq!(rest, parts[58..], "the same bytes");
+    // A refusal comes before any stream.
+    let mut forged = intent.clone();
+    forged["intent_id"] = json!("urn:oap:intent:other");
+    let request = house.request(Method::POST, "/oap/intent").header("accept", "text/event-stream");
+    let answer = Answer::of(request.header("content-type", "application/json").body(forged.to_string())).await;
+    answer.refused(&house.node, 401, "signature_invalid");
+    house.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn only_what_it_says_of_its_conformance_makes_it_recertified() {
     let (house, _) = house().await;
