@@ -56,9 +56,10 @@ pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
 }
 
 /// Every path and what it does; the same list as in `openapi.json`.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 23] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 24] {
     [
-        ("/oap/intent", post(intent).get(intent_socket)),
+        ("/oap/intent", post(intent)),
+        ("/oap/intent/socket", get(intent_socket)),
         ("/oap/subscribe", post(subscriptions::subscribe)),
         ("/oap/subscriptions/{id}", get(subscriptions::state).delete(subscriptions::control)),
         ("/oap/subscriptions/{id}/events", get(subscriptions::events)),
