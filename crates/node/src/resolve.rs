@@ -14,8 +14,8 @@ mod stream;
 
 pub(crate) use pages::Pages;
 pub(crate) use receive::{Accepted, Received, reused, verify};
-pub use stream::{Part, Stream};
 pub(crate) use select::{Judged, Market, candidate, evaluator, judge};
+pub use stream::{Part, Stream};
 
 use crate::chance;
 use crate::collection::Collection;

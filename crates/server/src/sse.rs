@@ -8,8 +8,8 @@
 
 use crate::connection::Stay;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{HeaderMap, Response};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use axum::http::{HeaderMap, Response};
 use hyper::body::Frame;
 use node::{Follower, HEARTBEAT_MS, Heard, Stream};
 use std::convert::Infallible;

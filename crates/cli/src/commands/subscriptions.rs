@@ -1,6 +1,7 @@
 //! `rialto subscriptions`: the standing intents that were begun here, and what becomes of them (RFC 0020 §3.6).
 
 use super::watch;
+use crate::clock;
 use crate::failure::{Exit, Failure};
 use crate::files::Text;
 use crate::keys::KeyChoice;
@@ -9,7 +10,6 @@ use crate::output::text::json_line;
 use crate::output::{self, DIM, count, paint};
 use crate::peer::{Destination, Message, Peer, Said};
 use crate::standing::{self, Note, Shelf};
-use crate::clock;
 use json::Node;
 use std::path::PathBuf;
 
@@ -17,16 +17,22 @@ use std::path::PathBuf;
 #[derive(clap::Subcommand)]
 pub(crate) enum Subscriptions {
     /// Show every subscription that was begun here, and how each stands
+    #[command(after_help = "Example:\n  rialto subscriptions list")]
     List(List),
     /// Show how one stands, as its node says
+    #[command(after_help = "Example:\n  rialto subscriptions show 3kQ")]
     Show(One),
     /// Be told nothing until it is resumed; the last state of each record is told then
+    #[command(after_help = "Example:\n  rialto subscriptions pause 3kQ --seconds 3600")]
     Pause(Pause),
     /// Be told again
+    #[command(after_help = "Example:\n  rialto subscriptions resume 3kQ")]
     Resume(Signed),
     /// End one; the node signs a receipt
+    #[command(after_help = "Example:\n  rialto subscriptions withdraw 3kQ")]
     Withdraw(Signed),
     /// Show again what was told
+    #[command(after_help = "Example:\n  rialto subscriptions replay 3kQ --from 17")]
     Replay(Replay),
 }
 
@@ -110,7 +116,13 @@ impl Subscriptions {
 impl List {
     fn run(self) -> Result<Exit, Failure> {
         let notes = self.shelf.all()?;
-        let headings = [("subscription", Align::Left), ("state", Align::Left), ("read", Align::Right), ("told", Align::Right), ("question", Align::Left)];
+        let headings = [
+            ("subscription", Align::Left),
+            ("state", Align::Left),
+            ("read", Align::Right),
+            ("told", Align::Right),
+            ("question", Align::Left),
+        ];
         let mut table = Table::new(0, &headings);
         for note in &notes {
             let (state, told) = match standing_of(note) {

@@ -35,13 +35,13 @@ fn a_price_change_arrives_and_watching_goes_on_where_it_stopped() {
     home.run(&["keys", "new"]).exits(0);
     let node = Node::start(&home);
     price(&home, &node, 1, "20.00");
-    let watch = |more: &[&str]| [&["watch", QUESTION, "--to", &node.url, "--json"], more].concat();
+    let watch = |events: &'static str| ["watch", QUESTION, "--to", &node.url, "--json", "--events", events];
     // What is there comes first.
-    let first = lines(&home.run(&watch(&["--events", "1"])).exits(0).out);
+    let first = lines(&home.run(&watch("1")).exits(0).out);
     assert_eq!((&first[0]["cursor"], &first[0]["snapshot"]), (&json!(1), &json!(true)));
     price(&home, &node, 1, "25.00");
     price(&home, &node, 2, "7.00");
-    let second = lines(&home.run(&watch(&["--events", "2"])).exits(0).out);
+    let second = lines(&home.run(&watch("2")).exits(0).out);
     assert_eq!((&second[0]["cursor"], &second[0]["event_type"]), (&json!(2), &json!("updated")));
     assert_eq!(second[0]["payload"]["pricing"]["models"][0]["amount"], "25.00");
     assert_eq!((&second[1]["cursor"], &second[1]["set_change"]), (&json!(3), &json!("entered")));
@@ -113,8 +113,11 @@ fn kills_leave_no_gap_and_no_cursor_with_two_contents() {
     let mut published = 1;
     for round in 1..=4_usize {
         // A publication is under way when the node dies.
-        let manifest = own(&home, json!({"tool": {"did": "did:web:t9.example", "categories": ["translation"]},
-            "pricing": {"models": [{"amount": format!("{round}.99"), "currency": "EUR"}]}}));
+        let manifest = own(
+            &home,
+            json!({"tool": {"did": "did:web:t9.example", "categories": ["translation"]},
+            "pricing": {"models": [{"amount": format!("{round}.99"), "currency": "EUR"}]}}),
+        );
         let file = home.file("late.json", &manifest.to_string());
         for number in 0..6 {
             price(&home, &node, number, &format!("{round}.{number}0"));

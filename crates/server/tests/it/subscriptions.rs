@@ -261,7 +261,8 @@ async fn an_answer_is_streamed_candidate_by_candidate_and_goes_on_after_a_break(
     for (seq, (frame, _)) in parts.iter().enumerate() {
         assert_eq!(frame.id, Some(seq.to_string()));
     }
-    let found: Vec<&Value> = parts.iter().filter(|(frame, _)| frame.event == "oap.intent.candidate").map(|(_, value)| value).collect();
+    let found: Vec<&Value> =
+        parts.iter().filter(|(frame, _)| frame.event == "oap.intent.candidate").map(|(_, value)| value).collect();
     assert_eq!(found.len(), 130);
     for (rank, value) in (1..).zip(&found) {
         crate::interface::valid("oap-intent-response.schema.json", value);
@@ -458,7 +459,8 @@ async fn what_others_say_lets_a_record_enter_and_leave() {
     house.post("/oap/records", &say(0.9, "e1")).await.ok(&house.node);
     house.post("/oap/records", &say(0.1, "e2")).await.ok(&house.node);
     let events = house.events(&ack, 0, 2).await;
-    let told: Vec<_> = events.iter().map(|event| (event["set_change"].as_str(), event["event_type"].as_str())).collect();
+    let told: Vec<_> =
+        events.iter().map(|event| (event["set_change"].as_str(), event["event_type"].as_str())).collect();
     assert_eq!(told, [(Some("entered"), Some("recertified")), (Some("left"), Some("recertified"))]);
     house.close().await;
 }
