@@ -12,7 +12,7 @@ use json::{Value, json};
 use std::num::NonZeroU32;
 
 /// Levels of RFC 0020 §7 whose requirements the node meets.
-pub const LEVELS: [&str; 2] = ["Q1", "Q2"];
+pub const LEVELS: [&str; 3] = ["Q1", "Q2", "Q3"];
 
 /// Milliseconds after which a caller is told that it took too long.
 pub const CALL_MS_MAX: u64 = 30_000;

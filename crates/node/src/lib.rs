@@ -47,4 +47,4 @@ pub use outbound::{
 };
 pub use publish::Exhibit;
 pub use refusal::{Class, Error, Refusal};
-pub use resolve::{PAGE, REJECTED};
+pub use resolve::{PAGE, Part, REJECTED, Stream};

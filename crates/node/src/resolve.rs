@@ -5,15 +5,17 @@
 //! | R1 receive | `receive` |
 //! | R2 enumerate | the crate `index` |
 //! | R3 filter, R4 project, R5 rank | `select`, and the crate `aql` for each candidate |
-//! | R6 sign | here |
+//! | R6 sign | here; `stream` signs each candidate by itself |
 
 mod receive;
 mod select;
 mod pages;
+mod stream;
 
 pub(crate) use pages::Pages;
 pub(crate) use receive::{Accepted, Received, reused, verify};
 pub(crate) use select::{Judged, Market, candidate, evaluator};
+pub use stream::{Part, Stream};
 
 use crate::chance;
 use crate::collection::Collection;

@@ -50,6 +50,7 @@ pub(crate) const THEMES: &[(&str, &str)] = files![
     "node/pages.json",
     "node/records.json",
     "node/routing.json",
+    "node/standing.json",
 ];
 
 /// What the texts demand.

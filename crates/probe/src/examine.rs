@@ -1,4 +1,5 @@
-//! RFC 0020 §7: examines a live node and says, requirement by requirement, whether it meets levels Q1 and Q2.
+//! RFC 0020 §7: examines a live node and says, requirement by requirement, whether it meets levels Q1 to Q3, and S1 to
+//! S3 of the subscription mechanics that Q3 names.
 
 use crate::corpus::{Case, Corpus};
 use crate::live::{Live, Outcome};
@@ -47,6 +48,14 @@ pub enum Level {
 }
 
 impl Level {
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::NotMet, _) | (_, Self::NotMet) => Self::NotMet,
+            (Self::Met, Self::Met) => Self::Met,
+            (Self::NotShown, _) | (_, Self::NotShown) => Self::NotShown,
+        }
+    }
+
     /// The name for programs.
     pub fn name(self) -> &'static str {
         match self {
@@ -66,6 +75,8 @@ pub struct Examination {
     pub has_records: bool,
     /// One for each requirement that has a case, in the order of the list.
     pub findings: Vec<Finding>,
+    /// Requirements of a feed that no case can show over plain requests.
+    pub unshown: Vec<Requirement>,
     /// Records that could not be withdrawn in the end.
     pub left_behind: Vec<String>,
 }
@@ -82,8 +93,12 @@ pub fn examine(target: Target, settings: Settings, progress: &(dyn Fn(usize, usi
     let published = live.take_published();
     let withdrawn = share(settings.connections, &published, |(id, by)| live.withdraw(id, by), &|_, _| {});
     let left_behind = withdrawn.into_iter().filter_map(|done| done.err().map(|error| format!("{error:#}"))).collect();
-    let mut findings = Vec::new();
+    let (mut findings, mut unshown) = (Vec::new(), Vec::new());
     for requirement in Requirement::all()? {
+        if requirement.scope == "feed" && !corpus.cases().any(|(_, case)| case.requirement == requirement.id) {
+            unshown.push(requirement);
+            continue;
+        }
         let mut finding = Finding { requirement, passed: 0, failed: Vec::new(), not_put: BTreeMap::new() };
         for (case, outcome) in
             cases.iter().zip(&outcomes).filter(|(case, _)| case.requirement == finding.requirement.id)
@@ -98,7 +113,7 @@ pub fn examine(target: Target, settings: Settings, progress: &(dyn Fn(usize, usi
             findings.push(finding);
         }
     }
-    Ok(Examination { did, has_records, findings, left_behind })
+    Ok(Examination { did, has_records, findings, unshown, left_behind })
 }
 
 /// Does a job for every element, several at once, and gives the results in the order of the elements.
@@ -149,11 +164,20 @@ impl Examination {
 
     /// Whether level Q2 is met, to which everything of Q1 belongs.
     pub fn q2(&self) -> Level {
-        match (self.q1(), self.meets("Q2")) {
-            (Level::NotMet, _) | (_, Level::NotMet) => Level::NotMet,
-            (Level::Met, Level::Met) => Level::Met,
-            (Level::NotShown, _) | (_, Level::NotShown) => Level::NotShown,
-        }
+        self.q1().and(self.meets("Q2"))
+    }
+
+    /// Whether level Q3 is met, to which everything of Q2 belongs.
+    pub fn q3(&self) -> Level {
+        self.q2().and(self.meets("Q3"))
+    }
+
+    /// Every level with whether it is met; each includes those before it of its letter.
+    pub fn levels(&self) -> [(&'static str, Level); 6] {
+        let (s1, s2, s3) = (self.meets("S1"), self.meets("S2"), self.meets("S3"));
+        let levels = [("Q1", self.q1()), ("Q2", self.q2()), ("Q3", self.q3())];
+        let [q1, q2, q3] = levels;
+        [q1, q2, q3, ("S1", s1), ("S2", s1.and(s2)), ("S3", s1.and(s2).and(s3))]
     }
 
     /// Whether the requirements that a level adds are met: none fails, and each that can be shown over HTTP is shown.
@@ -164,7 +188,8 @@ impl Examination {
         }
         let shown =
             |finding: &Finding| finding.passed > 0 || (self.has_records && finding.requirement.scope == "language");
-        if counting().next().is_some() && counting().all(shown) { Level::Met } else { Level::NotShown }
+        let all = self.unshown.iter().all(|requirement| requirement.level != level);
+        if all && counting().next().is_some() && counting().all(shown) { Level::Met } else { Level::NotShown }
     }
 
     /// Passed, failed and not put, in all.
@@ -192,6 +217,9 @@ impl Examination {
             "record_endpoint": self.has_records,
             "q1": self.q1().name(),
             "q2": self.q2().name(),
+            "levels": self.levels().map(|(name, level)| (name.to_owned(), json!(level.name()))).into_iter().collect::<json::Value>(),
+            "unshown": self.unshown.iter().map(|requirement| json!({"requirement": requirement.id, "level": requirement.level,
+                "text": requirement.text})).collect::<Vec<_>>(),
             "passed": passed, "failed": failed, "not_applicable": not_put,
             "requirements": self.findings.iter().map(finding).collect::<Vec<_>>(),
             "left_behind": self.left_behind,

@@ -13,7 +13,7 @@ use crate::target::{OAP_JSON, Said, Target};
 use crate::wire::Request;
 use crate::{agrees, shown, steps};
 use anyhow::{Context, Result, bail};
-use aql::{Instant, Intent, Limits};
+use aql::{Category, Instant, Intent, Limits};
 use json::{Document, Value, json};
 use std::sync::{Mutex, PoisonError};
 use trust::SigningKey;
@@ -184,6 +184,12 @@ impl Live {
         let Ok((intent, _)) = Intent::parse(intent, &Limits::STANDARD) else {
             bail!("an intent was answered that must be refused")
         };
+        if intent.category == Category::Subscription {
+            // It has no answer; what it gets is a promise.
+            let promised =
+                said.value["intent_id"] == json!(intent.intent_id) && said.value["subscription_id"].is_string();
+            return if promised { Ok(()) } else { bail!("a standing intent is not acknowledged") };
+        }
         let answer = Document::parse(&said.bytes, &json::Limits::OURS)?;
         let audit = aql::audit(&intent, answer.root(), &Limits::STANDARD, earlier);
         match audit.violations.first() {

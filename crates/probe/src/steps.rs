@@ -46,6 +46,9 @@ pub(crate) fn put(live: &Live, case: &Case) -> Result<Outcome> {
     if live.target.explain.is_none() && steps.iter().any(|step| step.get("explain").is_some()) {
         return Ok(Outcome::NotPut("the node has no endpoint for explanations".into()));
     }
+    if live.target.subscribe.is_none() && steps.iter().any(|step| step.get("subscribe").is_some()) {
+        return Ok(Outcome::NotPut("the node has no endpoint for standing intents".into()));
+    }
     let mut course = Course { live, run: live.parties.fresh(), turns: HashMap::new() };
     for (position, step) in steps.iter().enumerate() {
         if let Err(error) = course.take(step) {
@@ -114,6 +117,31 @@ impl Course<'_> {
             is_intent = false;
             let wanted = self.procurement(&self.fill(wanted, i)?, by)?;
             ("POST", target.intent.clone(), self.body(step, wanted)?)
+        } else if let Some(intent) = step.get("subscribe") {
+            is_intent = false;
+            let mut said = self.fill(intent, i)?;
+            said["category"] = json!("subscription");
+            if said.get("max_event_rate_per_minute").is_none() {
+                said["max_event_rate_per_minute"] = json!(600);
+            }
+            let subscribe = target.subscribe.clone().context("no endpoint for standing intents")?;
+            let url = if step["snapshot"] == json!(true) { format!("{subscribe}?snapshot=true") } else { subscribe };
+            ("POST", url, self.body(step, self.intent(&said, by)?)?)
+        } else if let Some(control) = step.get("control") {
+            is_intent = false;
+            let ack = &self.turn(step["of"].as_str().unwrap_or_default())?.said.value;
+            let mut message = json!({
+                "control_id": format!("urn:rialto:control:{}", self.live.parties.fresh()),
+                "subscription_id": ack["subscription_id"], "issuer_did": self.live.parties.key(by).did_key().as_str(),
+                "issued_at": self.live.parties.time(0),
+            });
+            for (name, value) in self.fill(control, i)?.as_object().into_iter().flatten() {
+                message[name] = value.clone();
+            }
+            let url = ack["control_url"].as_str().context("the acknowledgement has no control_url")?;
+            let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').and_then(|at| rest.get(at..)));
+            let url = target.url(path.context("the control_url has no path")?);
+            ("POST", url, self.body(step, signed(&message, &self.live.parties.key(by))?)?)
         } else if let Some(path) = step["get"].as_str() {
             ("GET", target.url(&self.text(path, i, true)?), Vec::new())
         } else if let Some(path) = step["post"].as_str() {
@@ -121,7 +149,9 @@ impl Course<'_> {
         } else {
             bail!("nothing is done: {step}")
         };
-        let said = target.send(&Request { method, url: &url, media_type, body: &body })?;
+        let request = Request { method, url: &url, media_type, body: &body };
+        let streams = step["stream"] == json!(true);
+        let said = if streams { target.stream(&request)? } else { target.send(&request)? };
         if said.status == 200 && step.get("publish").is_some() {
             self.live.remember(said.value["output"]["record_id"].as_str().unwrap_or_default(), by);
         }
@@ -219,7 +249,13 @@ impl Course<'_> {
         if expect["signed"] != json!(false) {
             is_signed(said)?;
         }
-        let asks = turn.intent && turn.method == "POST" && turn.url.starts_with(&self.live.target.intent);
+        // Each event of a journal is proved by itself, whoever brings it.
+        for event in said.value["events"].as_array().into_iter().flatten() {
+            let document = Document::of(event)?;
+            Signed::read(&document)?.verify_with(&self.live.target.keys).context("an event does not verify alone")?;
+        }
+        let streams = step["stream"] == json!(true);
+        let asks = !streams && turn.intent && turn.method == "POST" && turn.url.starts_with(&self.live.target.intent);
         if status == 200 && asks {
             self.live.audit(&turn.body, said, turn.earlier)?;
             self.check_window(turn)?;

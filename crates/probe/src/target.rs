@@ -28,6 +28,8 @@ pub struct Target {
     pub explain: Option<String>,
     /// Where records are published, if anywhere.
     pub records: Option<String>,
+    /// Where intents go that stay open, if anywhere.
+    pub subscribe: Option<String>,
 }
 
 /// A reply, read.
@@ -81,8 +83,8 @@ impl Target {
         let Some(intent) = door("intent").or_else(|| door("invoke")) else {
             bail!("the manifest names no endpoint for intents")
         };
-        let (explain, records) = (door("explain"), door("records"));
-        Ok(Self { exchange, base, manifest, keys, intent, explain, records })
+        let (explain, records, subscribe) = (door("explain"), door("records"), door("subscribe"));
+        Ok(Self { exchange, base, manifest, keys, intent, explain, records, subscribe })
     }
 
     /// The node's DID.
@@ -103,6 +105,28 @@ impl Target {
     /// Posts a document and reads what is said.
     pub(crate) fn post(&self, url: &str, body: &[u8]) -> Result<Said> {
         self.send(&Request { method: "POST", url, media_type: OAP_JSON, body })
+    }
+
+    /// Asks for a stream that ends, and reads all of it: every event is checked by itself.
+    pub(crate) fn stream(&self, request: &Request<'_>) -> Result<Said> {
+        let reply = self.exchange.exchange_for_stream(request)?;
+        if reply.status != 200 {
+            return Ok(self.read(reply));
+        }
+        let text = std::str::from_utf8(&reply.body).context("a stream is UTF-8")?;
+        let (mut parts, mut unsigned) = (Vec::new(), None);
+        for block in text.split("\n\n") {
+            let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+            let Some(data) = field("data") else { continue };
+            let said = self.read(Reply { status: 200, body: data.as_bytes().to_vec() });
+            unsigned = unsigned.or(said.unsigned);
+            let mut part = json::json!({"event": field("event"), "data": said.value});
+            if let (Some(id), Some(members)) = (field("id"), part.as_object_mut()) {
+                members.insert("id".to_owned(), json::json!(id));
+            }
+            parts.push(part);
+        }
+        Ok(Said { status: 200, bytes: reply.body.clone(), value: json::json!({"stream": parts}), unsigned })
     }
 
     /// Exchanges messages; a node that asks for patience gets it.

@@ -28,6 +28,11 @@ pub struct Reply {
 pub trait Exchange: Send + Sync {
     /// Sends a request and waits for its reply.
     fn exchange(&self, request: &Request<'_>) -> Result<Reply>;
+
+    /// The same, asking for a stream of events; its body is read to its end.
+    fn exchange_for_stream(&self, request: &Request<'_>) -> Result<Reply> {
+        self.exchange(request)
+    }
 }
 
 #[cfg(feature = "http")]
@@ -61,13 +66,13 @@ mod http {
             Ok(Self { runtime, line: Line::new(EXCHANGE_TIME, REPLY_BYTES_MAX)? })
         }
 
-        fn once(&self, request: &Request<'_>) -> Result<Reply, FetchError> {
-            let headers = [("content-type", request.media_type)];
+        fn once(&self, request: &Request<'_>, accept: &str) -> Result<Reply, FetchError> {
+            let headers = [("accept", accept), ("content-type", request.media_type)];
             let sends = request.method != "GET";
             let message = Message {
                 method: request.method,
                 url: request.url,
-                headers: if sends { &headers } else { &[] },
+                headers: headers.get(..if sends { 2 } else { 1 }).unwrap_or_default(),
                 body: sends.then_some(request.body),
             };
             let node::Reply { status, body } = self.runtime.block_on(self.line.exchange(&message))?;
@@ -75,17 +80,27 @@ mod http {
         }
     }
 
-    impl Exchange for Http {
-        fn exchange(&self, request: &Request<'_>) -> Result<Reply> {
+    impl Http {
+        fn patiently(&self, request: &Request<'_>, accept: &str) -> Result<Reply> {
             // A node may close an idle connection just when it is used again. Every message here may be sent twice:
             // the same bytes have the same effect once.
             for _ in 0..RETRIES {
-                match self.once(request) {
+                match self.once(request, accept) {
                     Err(FetchError::Unreachable) => {}
                     done => return done.with_context(|| request.url.to_owned()),
                 }
             }
-            self.once(request).with_context(|| request.url.to_owned())
+            self.once(request, accept).with_context(|| request.url.to_owned())
+        }
+    }
+
+    impl Exchange for Http {
+        fn exchange(&self, request: &Request<'_>) -> Result<Reply> {
+            self.patiently(request, "application/oap+json, application/json, */*")
+        }
+
+        fn exchange_for_stream(&self, request: &Request<'_>) -> Result<Reply> {
+            self.patiently(request, "text/event-stream")
         }
     }
 }

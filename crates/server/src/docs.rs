@@ -19,7 +19,7 @@ macro_rules! schemas {
 }
 
 /// The schemas of the documents that go in and out.
-const SCHEMAS: [(&str, &str); 14] = schemas![
+const SCHEMAS: [(&str, &str); 19] = schemas![
     "oap-intent.schema.json",
     "oap-intent-response.schema.json",
     "oap-aql-decision.schema.json",
@@ -34,6 +34,11 @@ const SCHEMAS: [(&str, &str); 14] = schemas![
     "rialto-deletion-request.schema.json",
     "rialto-audit.schema.json",
     "rialto-incidents.schema.json",
+    "rialto-subscription-ack.schema.json",
+    "rialto-subscription-control.schema.json",
+    "rialto-subscription-events.schema.json",
+    "rialto-subscription-state.schema.json",
+    "rialto-manifest-event.schema.json",
 ];
 
 /// The pages for people, made once.

@@ -19,6 +19,7 @@ mod request;
 mod reply;
 mod subscriptions;
 mod sse;
+mod ws;
 mod metrics;
 mod docs;
 mod telemetry;

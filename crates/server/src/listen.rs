@@ -308,7 +308,7 @@ impl House {
             .max_concurrent_streams(node::STREAMS_MAX)
             .max_header_list_size(u32::try_from(EDGE.head_bytes).unwrap_or(u32::MAX))
             .keep_alive_interval(Duration::from_secs(20));
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended badly");
         }

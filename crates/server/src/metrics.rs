@@ -18,6 +18,8 @@ pub(crate) struct Metrics {
     seconds: Family<Route, Histogram>,
     records: Family<Collection, Gauge>,
     sequence: Gauge,
+    standing: Gauge,
+    undelivered: Gauge,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -51,7 +53,10 @@ impl Metrics {
         registry.register("http_request_seconds", "Time to answer, by route", seconds.clone());
         registry.register("candidates", "Candidates by collection", records.clone());
         registry.register("log_sequence", "The last change in the log", sequence.clone());
-        Self { registry, requests, seconds, records, sequence }
+        let (standing, undelivered) = (Gauge::default(), Gauge::default());
+        registry.register("subscriptions", "Standing intents", standing.clone());
+        registry.register("undelivered_changes", "Changes that subscribers are not told of yet", undelivered.clone());
+        Self { registry, requests, seconds, records, sequence, standing, undelivered }
     }
 
     /// Counts a request that was answered.
@@ -66,6 +71,10 @@ impl Metrics {
             self.records.get_or_create(&Collection { collection }).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
         self.sequence.set(i64::try_from(node.store().sequence()).unwrap_or(i64::MAX));
+        if let Ok((standing, behind)) = node.standing() {
+            self.standing.set(i64::try_from(standing).unwrap_or(i64::MAX));
+            self.undelivered.set(i64::try_from(behind).unwrap_or(i64::MAX));
+        }
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = encode(&mut text, &self.registry);

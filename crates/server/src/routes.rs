@@ -1,14 +1,15 @@
 //! From a path to a job.
 
+use crate::connection::Invitation;
 use crate::docs::{self, Pages};
 use crate::listen::Patience;
 use crate::metrics::Metrics;
 use crate::sources::{Source, Sources};
-use crate::{reply, request, subscriptions, telemetry};
+use crate::{reply, request, sse, subscriptions, telemetry, ws};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{MatchedPath, Path, Query, Request, State};
-use axum::http::header::{HOST, HeaderValue};
+use axum::http::header::{ACCEPT, HOST, HeaderValue};
 use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
@@ -55,9 +56,10 @@ pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
 }
 
 /// Every path and what it does; the same list as in `openapi.json`.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 23] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 24] {
     [
         ("/oap/intent", post(intent)),
+        ("/oap/intent/socket", get(intent_socket)),
         ("/oap/subscribe", post(subscriptions::subscribe)),
         ("/oap/subscriptions/{id}", get(subscriptions::state).delete(subscriptions::control)),
         ("/oap/subscriptions/{id}/events", get(subscriptions::events)),
@@ -150,15 +152,45 @@ async fn intent(
     Extension(asked): Extension<Asked>,
     Query(query): Asking,
     uri: Uri,
+    invitation: Option<Extension<Invitation>>,
     headers: HeaderMap,
     body: Body,
 ) -> Response<Body> {
     let answered = async {
         let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
+        if let Some(Extension(invitation)) = invitation.filter(|_| sse::is_wanted(headers.get(ACCEPT))) {
+            let stream = shared.node.stream(&bytes, sse::last(&headers)).await?;
+            let (outlet, response) = sse::open();
+            tokio::spawn(sse::answer(stream, outlet, invitation.stay()));
+            return Ok(response);
+        }
         let terms = subscriptions::terms(shared.base(&headers, &uri), &query)?;
-        shared.node.answer_or_subscribe(&bytes, query.get("cursor").map(String::as_str), &terms).await
+        let cursor = query.get("cursor").map(String::as_str);
+        shared.node.answer_or_subscribe(&bytes, cursor, &terms).await.map(reply::signed)
     };
-    shared.reply(&asked, answered.await)
+    answered.await.unwrap_or_else(|error| reply::refused(&shared.node, &asked.id, &error))
+}
+
+/// An intent over a WebSocket.
+async fn intent_socket(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    Query(query): Asking,
+    invitation: Option<Extension<Invitation>>,
+    socket: ws::Asked,
+    headers: HeaderMap,
+) -> Response<Body> {
+    match (ws::wanted(socket, &headers), invitation) {
+        (Some(socket), Some(Extension(invitation))) => {
+            let (node, last) = (Arc::clone(&shared.node), query.get("after").cloned());
+            ws::answer(socket, node, last, asked.patience.body, invitation.stay())
+        }
+        _ => {
+            let detail = "an intent is posted, or sent as the first message of a WebSocket";
+            let refusal = Refusal::new(Class::InvalidInput, "upgrade_required", detail);
+            reply::refused(&shared.node, &asked.id, &refusal.into())
+        }
+    }
 }
 
 async fn explain(

@@ -8,10 +8,10 @@
 
 use crate::connection::Stay;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::Response;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use axum::http::{HeaderMap, Response};
 use hyper::body::Frame;
-use node::{Follower, HEARTBEAT_MS, Heard};
+use node::{Follower, HEARTBEAT_MS, Heard, Stream};
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::pin::Pin;
@@ -30,6 +30,11 @@ const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream; c
 pub(crate) fn is_wanted(accept: Option<&HeaderValue>) -> bool {
     let accept = accept.and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     accept.split(',').any(|kind| kind.split(';').next().is_some_and(|kind| kind.trim() == "text/event-stream"))
+}
+
+/// The last event that a reader has.
+pub(crate) fn last(headers: &HeaderMap) -> Option<&str> {
+    headers.get("last-event-id").and_then(|last| last.to_str().ok())
 }
 
 /// One frame; without an id for what a reader need not remember.
@@ -83,6 +88,29 @@ pub(crate) async fn send(mut follower: Follower, outlet: Outlet, mut stay: Stay,
         };
         if outlet.send(frame).await.is_err() || last {
             return;
+        }
+    }
+}
+
+/// Sends an answer candidate by candidate, until its end, the reader goes, or the node stops.
+pub(crate) async fn answer(mut stream: Stream, outlet: Outlet, mut stay: Stay) {
+    loop {
+        let next = tokio::select! {
+            next = stream.next() => next,
+            () = outlet.closed() => return,
+            () = stay.stopping() => return,
+        };
+        match next {
+            Ok(Some(part)) => {
+                if outlet.send(frame(Some(part.seq), part.event, &part.bytes)).await.is_err() {
+                    return;
+                }
+            }
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!(%error, "an answer breaks off");
+                return;
+            }
         }
     }
 }

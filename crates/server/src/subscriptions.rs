@@ -2,7 +2,7 @@
 
 use crate::connection::Invitation;
 use crate::routes::{Asked, Asking, Name, Shared, blocking};
-use crate::{reply, request, sse};
+use crate::{reply, request, sse, ws};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
@@ -81,11 +81,16 @@ pub(crate) async fn events(
     Query(query): Asking,
     name: Name,
     invitation: Option<Extension<Invitation>>,
+    socket: ws::Asked,
     headers: HeaderMap,
 ) -> Response<Body> {
     let told = async {
         let name = request::name(name)?;
         let after = place(&shared, &name, &query, &headers).await?;
+        if let (Some(socket), Some(Extension(invitation))) = (ws::wanted(socket, &headers), &invitation) {
+            let follower = shared.node.follow(&name, after.as_deref()).await?;
+            return Ok(ws::follow(socket, Arc::clone(&shared.node), follower, invitation.stay()));
+        }
         match invitation.filter(|_| sse::is_wanted(headers.get(ACCEPT))) {
             Some(Extension(invitation)) => {
                 let follower = shared.node.follow(&name, after.as_deref()).await?;
@@ -114,8 +119,7 @@ async fn place(
         blocking(move || node.check_replay(&name, &first)).await?;
         return Ok(from.parse::<u64>().ok().map(|from| from.saturating_sub(1).to_string()));
     }
-    let last = headers.get("last-event-id").and_then(|last| last.to_str().ok());
-    Ok(query.get("after").map(String::as_str).or(last).map(str::to_owned))
+    Ok(query.get("after").map(String::as_str).or_else(|| sse::last(headers)).map(str::to_owned))
 }
 
 /// How long a poll waits, and for how many events.

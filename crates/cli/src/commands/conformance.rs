@@ -1,4 +1,4 @@
-//! `rialto conformance`: examines a live node, anybody's, and says whether it meets levels Q1 and Q2 (RFC 0020 §7).
+//! `rialto conformance`: examines a live node, anybody's, and says whether it meets levels Q1 to Q3 (RFC 0020 §7).
 
 use crate::failure::{Exit, Failure};
 use crate::output::text::{shown, wrap};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Examine a live node against the conformance corpus
 ///
 /// Puts every case of the corpus that can be put over HTTP to the node at URL, publishing records of its own and
-/// withdrawing them afterwards, and reports levels Q1 and Q2 of RFC 0020 requirement by requirement. The exit code is 0
+/// withdrawing them afterwards, and reports levels Q1 to Q3 of RFC 0020, and S1 to S3 of the subscriptions that it names, requirement by requirement. The exit code is 0
 /// when the level asked for is met.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -45,6 +45,9 @@ enum Wanted {
     Q1,
     #[value(name = "Q2")]
     Q2,
+    /// Feeds and streams, too
+    #[value(name = "Q3")]
+    Q3,
 }
 
 /// Failed cases of one requirement that are shown; --json has them all.
@@ -75,6 +78,7 @@ impl Conformance {
         let reached = match self.level {
             Wanted::Q1 => examined.q1(),
             Wanted::Q2 => examined.q2(),
+            Wanted::Q3 => examined.q3(),
         };
         Ok(if reached == Level::Met { Exit::Fine } else { Exit::No })
     }
@@ -104,13 +108,18 @@ fn described(examined: &Examination) -> String {
         text.push_str(&format!("{} {}\n", paint(WARN, "left behind:"), shown(left)));
     }
     text.push('\n');
-    for (name, level) in [("Q1", examined.q1()), ("Q2", examined.q2())] {
+    for requirement in &examined.unshown {
+        let told = format!("{} {}: {}", requirement.id, requirement.level, requirement.text);
+        text.push_str(&format!("{} {}\n", paint(WARN, "no case shows"), shown(&told)));
+    }
+    for (name, level) in examined.levels() {
         let (style, verdict) = match level {
             Level::Met => (GOOD, "is met"),
             Level::NotMet => (BAD, "is not met"),
             Level::NotShown => (WARN, "is not shown"),
         };
-        text.push_str(&format!("{}\n", paint(style, format!("RFC 0020 level {name} {verdict}"))));
+        let of = if name.starts_with('Q') { "RFC 0020" } else { "RFC 0022" };
+        text.push_str(&format!("{}\n", paint(style, format!("{of} level {name} {verdict}"))));
     }
     text
 }

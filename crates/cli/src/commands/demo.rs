@@ -1,8 +1,8 @@
-//! `rialto demo`: a node with a small invented market, three questions over HTTP, and the reasons.
+//! `rialto demo`: a node with a small invented market, three questions over HTTP, the reasons, and a change as it comes.
 //!
 //! Everything it needs is in the binary; it asks for no file and no key, and leaves nothing behind.
 
-use super::ask;
+use super::{ask, watch};
 use crate::asking::{self, Answered};
 use crate::clock::{self, Stopwatch};
 use crate::failure::{Exit, Failure};
@@ -11,14 +11,16 @@ use crate::keys;
 use crate::output::resolution::{self, Layout};
 use crate::output::text::wrap;
 use crate::output::{self, DIM, GOOD, STRONG, decision, paint};
-use crate::peer::{Destination, Peer};
+use crate::peer::{Destination, Message, Peer};
+use crate::publication;
 use crate::question::{self, Sent};
 use crate::serving::Serving;
 use node::{Config, Node};
 use std::net::{Ipv4Addr, SocketAddr};
+use store::Kind;
 use trust::SigningKey;
 
-/// Start a node with a bundled market and ask it three questions
+/// Start a node with a bundled market, ask it three questions and watch a price change
 ///
 /// The node listens on a free port of this machine and stays until Ctrl-C, so that you can go on asking. Questions are
 /// signed with a key made for the occasion; answers are verified and held against their questions; one decision is
@@ -65,6 +67,12 @@ const QUESTIONS: [Asked; 3] = [
 /// The candidate of the first question whose decision is explained.
 const EXPLAINED: &str = "did:web:quayside-translation-bureau.example";
 
+/// The question that stays open.
+const STANDING: &str = include_str!("../../../../examples/intents/watch-translation-prices.json");
+
+/// What the newcomer asks for, and then asks for.
+const PRICES: [&str; 2] = ["24.00", "18.50"];
+
 /// Near misses that are shown for each question.
 const MISSES: usize = 2;
 
@@ -85,6 +93,8 @@ impl Demo {
         let [first, ..] = &QUESTIONS;
         output::print(&headline("Why is the third answer to the first question flagged?"))?;
         output::print(&first.explained(&peer, &asker)?)?;
+        output::print(&headline("4. Who changes the price of a translation? Asked once, told as it happens."))?;
+        output::print(&watched(&peer, &asker)?)?;
         output::print(&next(serving.url()))?;
         if self.once {
             serving.end()?;
@@ -156,6 +166,41 @@ impl Asked {
     }
 }
 
+/// A question that stays open, and a newcomer who lowers its price.
+fn watched(peer: &Peer, asker: &SigningKey) -> Result<String, Failure> {
+    let text = Text::carried("examples/intents/watch-translation-prices.json", STANDING);
+    let sent = question::to_send(&text, || Ok(asker), clock::now())?;
+    let mut note = watch::subscribe(peer, &text, &sent, false, String::new())?;
+    let newcomer = keys::fleeting()?;
+    let mut lines = paint(DIM, format!("a standing intent; {} promises to tell what changes", peer.address())) + "\n";
+    lines.push_str(&watch::heading());
+    for price in PRICES {
+        let watch = Stopwatch::start();
+        let manifest = json::canonical_value(&newcomers_manifest(&newcomer, price));
+        let about = Text { name: "a newcomer's manifest".to_owned(), bytes: manifest };
+        let published = publication::of_record(&about, Some(Kind::Manifest), &[], &newcomer, clock::now())?;
+        peer.ask(Message::Publish { bytes: published.bytes }, &about)?;
+        let watch::Looked::Page(said) = watch::look(peer, &note)? else {
+            return Err(Failure::refused("the node forgot what it promised"));
+        };
+        for event in said.document.root().get("events").into_iter().flat_map(json::Node::elements) {
+            note.cursor = watch::check(peer, &said, event, note.cursor)?;
+            lines.push_str(&watch::row(event));
+        }
+        lines.push_str(&paint(DIM, format!("{:>6}  published, indexed, matched, signed and here after {watch}\n", "")));
+    }
+    Ok(lines)
+}
+
+fn newcomers_manifest(newcomer: &SigningKey, price: &str) -> json::Value {
+    let did = newcomer.did_key();
+    json::json!({
+        "oap_version": "1.0",
+        "tool": {"did": did.as_str(), "name": "Footbridge Translations", "categories": ["translation"]},
+        "pricing": {"models": [{"type": "per_call", "amount": price, "currency": "EUR"}]},
+    })
+}
+
 fn check(answered: &Answered) -> Result<(), Failure> {
     match answered.pages.iter().find_map(|(_, audit)| audit.violations.first()) {
         None => Ok(()),
@@ -184,6 +229,10 @@ fn next(url: &str) -> String {
             format!(
                 "rialto explain examples/intents/legal-research-inside-the-eu.json \\\n      did:web:precedent-harbour.example --to {url}"
             ),
+        ),
+        (
+            "what changes, as it changes; the same command later goes on where this one stopped",
+            format!("rialto watch examples/intents/watch-translation-prices.json --to {url}"),
         ),
         (
             "the same by hand",

@@ -17,16 +17,22 @@ use std::path::PathBuf;
 #[derive(clap::Subcommand)]
 pub(crate) enum Subscriptions {
     /// Show every subscription that was begun here, and how each stands
+    #[command(after_help = "Example:\n  rialto subscriptions list")]
     List(List),
     /// Show how one stands, as its node says
+    #[command(after_help = "Example:\n  rialto subscriptions show 3kQ")]
     Show(One),
     /// Be told nothing until it is resumed; the last state of each record is told then
+    #[command(after_help = "Example:\n  rialto subscriptions pause 3kQ --seconds 3600")]
     Pause(Pause),
     /// Be told again
+    #[command(after_help = "Example:\n  rialto subscriptions resume 3kQ")]
     Resume(Signed),
     /// End one; the node signs a receipt
+    #[command(after_help = "Example:\n  rialto subscriptions withdraw 3kQ")]
     Withdraw(Signed),
     /// Show again what was told
+    #[command(after_help = "Example:\n  rialto subscriptions replay 3kQ --from 17")]
     Replay(Replay),
 }
 

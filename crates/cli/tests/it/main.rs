@@ -26,3 +26,4 @@ mod serving;
 mod signing;
 #[cfg(test)]
 mod standing;
+mod watching;

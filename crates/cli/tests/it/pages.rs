@@ -16,6 +16,7 @@ pub(crate) fn steady(page: &str) -> String {
             word if word.starts_with("did:key:z6Mk") => "did:key:[key]",
             word if word.starts_with("sha256:") => "sha256:[digest]",
             word if word.starts_with("127.0.0.1:") => "127.0.0.1:[port]",
+            word if word.len() == 19 && word.find('T') == Some(10) => "[moment]",
             word if word.len() == 36 && word.matches('-').count() == 4 => "[uuid]",
             word => word,
         });
@@ -107,8 +108,20 @@ fn the_help_page_documents_the_exit_codes() {
 #[test]
 fn every_command_has_an_example() {
     let home = Home::new("help-pages");
-    let commands =
-        ["demo", "ask", "explain", "publish", "withdraw", "doctor", "resolve", "lint", "sign", "verify", "completions"];
+    let commands = [
+        "demo",
+        "ask",
+        "watch",
+        "explain",
+        "publish",
+        "withdraw",
+        "doctor",
+        "resolve",
+        "lint",
+        "sign",
+        "verify",
+        "completions",
+    ];
     for command in commands {
         home.run(&[command, "--help"]).exits(0).says("Example:\n  rialto ").says(command);
     }
@@ -119,6 +132,12 @@ fn every_command_has_an_example() {
         ("store", "check"),
         ("store", "rebuild"),
         ("store", "backup"),
+        ("subscriptions", "list"),
+        ("subscriptions", "show"),
+        ("subscriptions", "pause"),
+        ("subscriptions", "resume"),
+        ("subscriptions", "withdraw"),
+        ("subscriptions", "replay"),
     ];
     for (command, part) in sub.into_iter().chain([("store", "restore")]) {
         home.run(&[command, part, "--help"]).exits(0).says(&format!("Example:\n  rialto {command} {part}"));

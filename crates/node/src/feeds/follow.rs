@@ -213,9 +213,9 @@ impl Feeds {
 }
 
 impl Follower {
-    /// The last cursor that was given.
-    pub fn cursor(&self) -> u64 {
-        self.after
+    /// The name of the subscription.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// The next thing to be told; after `patience` without any, that there is none.

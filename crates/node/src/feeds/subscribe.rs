@@ -147,6 +147,12 @@ impl Node {
         .await
     }
 
+    /// Halves what a subscriber is told in a minute, because a reader cannot take more.
+    pub async fn slow_down(self: &Arc<Self>, id: &str) -> Result<(), Error> {
+        let (node, id) = (Arc::clone(self), id.to_owned());
+        self.off_thread(move || node.feeds.slow_down(node.feeds.find(&id)?.number)).await
+    }
+
     /// Whether the issuer of a subscription still stands behind it; one whose key is gone is told nothing more.
     pub(crate) async fn recheck(self: &Arc<Self>, id: &str) -> Result<(), Error> {
         let subscription = self.feeds.find(id)?;
@@ -305,13 +311,27 @@ impl Feeds {
                 Standing { rate: rate.min(most), ..standing }
             }
         };
+        self.stand(&mut state, number, standing, batch)?;
+        drop(state);
+        self.store.wake();
+        Ok(())
+    }
+
+    fn slow_down(&self, number: u64) -> Result<(), Error> {
+        let mut state = self.state()?;
+        let Some(live) = state.live.get(&number) else { return Ok(()) };
+        let standing = Standing { rate: (live.standing.rate / 2).max(1), ..live.standing.clone() };
+        let batch = Batch { at: self.clock.millis(), ..Batch::default() };
+        self.stand(&mut state, number, standing, batch)
+    }
+
+    /// Writes how a subscription stands from now on.
+    fn stand(&self, state: &mut State, number: u64, standing: Standing, batch: Batch) -> Result<(), Error> {
         let feed = Feed { standings: vec![(number, standing.clone())], ..Feed::default() };
         self.store.deliver(batch, feed).map_err(commit_refused)?;
         if let Some(live) = state.live.get_mut(&number) {
             live.standing = standing;
         }
-        drop(state);
-        self.store.wake();
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use reqwest::Method;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use trust::SigningKey;
 
 const MINUTE: i64 = 60_000;
@@ -80,6 +81,7 @@ impl House {
     /// Events after a cursor, each checked by itself.
     async fn poll(&self, ack: &Value, after: u64, wait: u64) -> Value {
         let page = self.get(&format!("{}/events?after={after}&wait={wait}", path(ack))).await.ok(&self.node);
+        crate::interface::valid("rialto-subscription-events.schema.json", &page);
         for event in page["events"].as_array().unwrap() {
             verified(&self.node, event);
         }
@@ -97,10 +99,6 @@ impl House {
             }
         }
         panic!("{} of {wanted} events", events.len());
-    }
-
-    async fn publish_as(&self, key: &SigningKey, name: &str, record: Value) {
-        self.post("/oap/records", &publication(key, name, "manifest", record)).await.ok(&self.node);
     }
 }
 
@@ -176,6 +174,7 @@ impl Stream {
 async fn what_enters_changes_and_leaves_the_answer_is_told_in_order_each_signed() {
     let (house, _) = house().await;
     let ack = house.subscribe("", &standing("s", &asker(), |_| {})).await;
+    crate::interface::valid("rialto-subscription-ack.schema.json", &ack);
     assert_eq!((&ack["cursor"], &ack["retention_days"], &ack["transport"]), (&json!(0), &json!(30), &json!("sse")));
     assert_eq!(ack["max_event_rate_per_minute"], 6000);
     let mut stream = Stream::open(&house, &ack, None).await;
@@ -219,6 +218,216 @@ async fn what_enters_changes_and_leaves_the_answer_is_told_in_order_each_signed(
     let all = house.events(&ack, 0, 5).await;
     assert_eq!(again.event(&house.node).await, all[4]);
     house.close().await;
+}
+
+impl Stream {
+    /// The answer to an intent, candidate by candidate.
+    async fn answer(house: &House, intent: &Value, last: Option<u64>) -> Self {
+        let request = house.client.post(format!("{}/oap/intent", house.url)).body(intent.to_string());
+        let request = request.header("accept", "text/event-stream").header("content-type", "application/json");
+        let request = match last {
+            Some(last) => request.header("last-event-id", last.to_string()),
+            None => request,
+        };
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        Self { response, read: String::new() }
+    }
+
+    async fn to_the_end(mut self, node: &Node) -> Vec<(Frame, Value)> {
+        let mut parts = Vec::new();
+        while let Some(frame) = self.next().await {
+            let value = Document::parse(frame.data.as_bytes(), &json::Limits::OURS).unwrap().root().to_value();
+            verified(node, &value);
+            parts.push((frame, value));
+        }
+        parts
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_streamed_candidate_by_candidate_and_goes_on_after_a_break() {
+    let (house, _) = house().await;
+    for number in 0..130 {
+        house.publish(&format!("{number}"), "manifest", numbered(number, "0.10")).await;
+    }
+    let mut intent = crate::intent("stream");
+    intent.as_object_mut().unwrap().remove("signature");
+    intent["resolution_policy"] = json!("full_set");
+    let intent = sign(intent, &asker());
+    let parts = Stream::answer(&house, &intent, None).await.to_the_end(&house.node).await;
+    let events: Vec<&str> = parts.iter().map(|(frame, _)| frame.event.as_str()).collect();
+    assert_eq!((events[0], *events.last().unwrap()), ("oap.intent.ack", "oap.complete"));
+    for (seq, (frame, _)) in parts.iter().enumerate() {
+        assert_eq!(frame.id, Some(seq.to_string()));
+    }
+    let found: Vec<&Value> =
+        parts.iter().filter(|(frame, _)| frame.event == "oap.intent.candidate").map(|(_, value)| value).collect();
+    assert_eq!(found.len(), 130);
+    for (rank, value) in (1..).zip(&found) {
+        crate::interface::valid("oap-intent-response.schema.json", value);
+        assert_eq!(value["candidates"].as_array().unwrap().len(), 1);
+        assert_eq!(value["candidates"][0]["rank"], json!(rank));
+        assert!(value["candidates"][0]["decision_record"].is_object());
+    }
+    let complete = &parts.last().unwrap().1;
+    crate::interface::valid("oap-response-envelope.schema.json", complete);
+    assert_eq!((&complete["status"], &complete["output"]["candidates"]), (&json!("ok"), &json!(130)));
+    assert_eq!(complete["output"]["receipt"]["type"], "invocation");
+    crate::interface::valid("oap-response-envelope.schema.json", &parts[0].1);
+    assert_eq!(parts[0].1["status"], "accepted");
+    let rest = Stream::answer(&house, &intent, Some(57)).await.to_the_end(&house.node).await;
+    assert_eq!(rest, parts[58..], "the same bytes");
+    // A refusal comes before any stream.
+    let mut forged = intent.clone();
+    forged["intent_id"] = json!("urn:oap:intent:other");
+    let request = house.request(Method::POST, "/oap/intent").header("accept", "text/event-stream");
+    let answer = Answer::of(request.header("content-type", "application/json").body(forged.to_string())).await;
+    answer.refused(&house.node, 401, "signature_invalid");
+    house.close().await;
+}
+
+/// A WebSocket, frame by frame (RFC 6455).
+struct Socket(tokio::net::TcpStream);
+
+impl Socket {
+    /// Asks for a socket; gives the status, too.
+    async fn open(house: &House, path: &str, more: &str) -> (u16, Self) {
+        let mut stream = tokio::net::TcpStream::connect(house.address()).await.unwrap();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+             sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n{more}\r\n",
+            house.address()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        let head = String::from_utf8(head).unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), Self(stream))
+    }
+
+    async fn send(&mut self, opcode: u8, payload: &[u8]) {
+        let mut frame = vec![0x80 | opcode];
+        match payload.len() {
+            length @ 0..126 => frame.push(0x80 | length as u8),
+            length @ 126..65_536 => {
+                frame.push(0x80 | 126);
+                frame.extend((length as u16).to_be_bytes());
+            }
+            length => {
+                frame.push(0x80 | 127);
+                frame.extend((length as u64).to_be_bytes());
+            }
+        }
+        // A mask of noughts is a mask.
+        frame.extend([0; 4]);
+        frame.extend(payload);
+        let _ = self.0.write_all(&frame).await;
+    }
+
+    /// The next frame: what it is, and its payload.
+    async fn frame(&mut self) -> (u8, Vec<u8>) {
+        let reading = async {
+            let opcode = self.0.read_u8().await.unwrap() & 0x0f;
+            let length = match self.0.read_u8().await.unwrap() {
+                126 => u64::from(self.0.read_u16().await.unwrap()),
+                127 => self.0.read_u64().await.unwrap(),
+                length => u64::from(length),
+            };
+            let mut payload = vec![0; length as usize];
+            self.0.read_exact(&mut payload).await.unwrap();
+            (opcode, payload)
+        };
+        tokio::time::timeout(Duration::from_secs(20), reading).await.unwrap()
+    }
+
+    /// The next text, its document checked.
+    async fn text(&mut self, node: &Node) -> Value {
+        let (opcode, payload) = self.frame().await;
+        assert_eq!(opcode, 1, "{}", String::from_utf8_lossy(&payload));
+        let text = Document::parse(&payload, &json::Limits::OURS).unwrap().root().to_value();
+        verified(node, &text["data"]);
+        text
+    }
+
+    /// The code with which the socket is closed.
+    async fn closed(&mut self) -> u16 {
+        let (opcode, payload) = self.frame().await;
+        assert_eq!(opcode, 8, "{}", String::from_utf8_lossy(&payload));
+        u16::from_be_bytes([payload[0], payload[1]])
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_tells_the_same_as_a_stream_and_takes_requests() {
+    let (house, _) = house().await;
+    let ack = house.subscribe("?transport=websocket", &standing("s", &asker(), |_| {})).await;
+    let events = format!("{}/events", path(&ack));
+    let (status, mut socket) = Socket::open(&house, &events, "").await;
+    assert_eq!(status, 101);
+    house.publish("1", "manifest", priced("1")).await;
+    let told = socket.text(&house.node).await;
+    assert_eq!((&told["seq"], &told["event"]), (&json!(1), &json!("oap.manifest.event")));
+    assert_eq!(told["data"], house.events(&ack, 0, 1).await[0]);
+    let slower = control("1", &ack, &asker(), "back_pressure", json!({"max_event_rate_per_minute": 100}));
+    socket.send(1, slower.to_string().as_bytes()).await;
+    assert_eq!(socket.text(&house.node).await["data"]["max_event_rate_per_minute"], 100);
+    socket.send(1, control("2", &ack, &provider(), "pause", json!({})).to_string().as_bytes()).await;
+    let refused = socket.text(&house.node).await;
+    assert_eq!(refused["data"]["error"]["details"]["code"], "issuer_not_authorized");
+    // Whoever hangs up because it is too much is told less.
+    socket.send(8, &1009_u16.to_be_bytes()).await;
+    for _ in 0..50 {
+        if house.get(&path(&ack)).await.ok(&house.node)["max_event_rate_per_minute"] == json!(50) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(house.get(&path(&ack)).await.ok(&house.node)["max_event_rate_per_minute"], 50);
+    let (_, mut again) = Socket::open(&house, &format!("{events}?after=0"), "").await;
+    assert_eq!(again.text(&house.node).await["data"], told["data"]);
+    let (_, mut loud) = Socket::open(&house, &events, "").await;
+    assert_eq!(loud.text(&house.node).await["seq"], 1);
+    loud.send(1, &vec![b' '; 300 * 1024]).await;
+    assert_eq!(loud.closed().await, 1009);
+    let (status, _) = Socket::open(&house, &events, "origin: https://elsewhere.example\r\n").await;
+    assert_eq!(status, 200, "a page of another origin gets no socket");
+    house.post(&format!("{}/control", path(&ack)), &control("3", &ack, &asker(), "withdraw", json!({}))).await;
+    assert_eq!(again.text(&house.node).await["event"], "oap.subscription.ended");
+    assert_eq!(again.closed().await, 1000);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_comes_over_a_socket_and_a_node_that_stops_says_so() {
+    let (house, _) = house().await;
+    house.publish("1", "manifest", priced("0.10")).await;
+    let (status, mut socket) = Socket::open(&house, "/oap/intent/socket", "").await;
+    assert_eq!(status, 101);
+    let intent = crate::intent("socket");
+    socket.send(1, intent.to_string().as_bytes()).await;
+    let mut told = Vec::new();
+    for event in ["oap.intent.ack", "oap.intent.candidate", "oap.complete"] {
+        let text = socket.text(&house.node).await;
+        assert_eq!((&text["event"], &text["seq"]), (&json!(event), &json!(told.len())));
+        told.push(text);
+    }
+    assert_eq!(socket.closed().await, 1000);
+    let (_, mut rest) = Socket::open(&house, "/oap/intent/socket?after=0", "").await;
+    rest.send(1, intent.to_string().as_bytes()).await;
+    assert_eq!(rest.text(&house.node).await, told[1]);
+    house.get("/oap/intent/socket").await.refused(&house.node, 400, "upgrade_required");
+    let (_, mut wrong) = Socket::open(&house, "/oap/intent/socket", "").await;
+    wrong.send(1, b"{}").await;
+    assert_eq!(wrong.text(&house.node).await["event"], "oap.error");
+    assert_eq!(wrong.closed().await, 1008);
+    let ack = house.subscribe("", &standing("s", &asker(), |_| {})).await;
+    let (_, mut open) = Socket::open(&house, &format!("{}/events", path(&ack)), "").await;
+    let farewell = async { open.closed().await };
+    let (code, ()) = tokio::join!(farewell, house.close());
+    assert_eq!(code, 1001);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -385,6 +594,8 @@ async fn a_subscriber_pauses_slows_down_goes_on_and_withdraws() {
     let mut stream = Stream::open(&house, &ack, Some(1)).await;
     let withdraw = control("9", &ack, &asker(), "withdraw", none.clone());
     let over = house.send(Method::DELETE, &path(&ack), &withdraw).await.ok(&house.node);
+    crate::interface::valid("rialto-subscription-state.schema.json", &over);
+    crate::interface::valid("rialto-subscription-control.schema.json", &withdraw);
     assert_eq!((&over["state"], &over["reason"]), (&json!("ended"), &json!("withdrawn")));
     assert_eq!(over["receipt"]["type"], "subscription");
     let last = stream.event(&house.node).await;
@@ -581,9 +792,16 @@ async fn after_a_restart_it_goes_on_where_it_was() {
     house.served.take().unwrap().await.unwrap();
     assert_eq!(open.next().await, None, "a node that stops ends its streams");
     let folder = house.folder.path().to_owned();
-    let House { node, folder: kept, .. } = house;
-    let node = Arc::into_inner(node).unwrap();
-    node.close().unwrap();
+    let House { mut node, folder: kept, .. } = house;
+    // What was under way may hold it a moment longer.
+    let closed = loop {
+        match Arc::try_unwrap(node) {
+            Ok(last) => break last,
+            Err(shared) => node = shared,
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    closed.close().unwrap();
     let config = node::Config {
         data: folder,
         clock: Clock::Set(Arc::new(AtomicI64::new(NOW + MINUTE))),
