@@ -65,13 +65,7 @@ fn binary_of<S: AsRef<str>>(root: &Path, package: &str, name: &str, arguments: &
     binary_with(root, package, &[], name, arguments)
 }
 
-fn binary_with<S: AsRef<str>>(
-    root: &Path,
-    package: &str,
-    features: &[&str],
-    name: &str,
-    arguments: &[S],
-) -> Command {
+fn binary_with<S: AsRef<str>>(root: &Path, package: &str, features: &[&str], name: &str, arguments: &[S]) -> Command {
     let mut command = run::cargo(root, &["run", "--quiet", "--release", "--package", package]);
     command.args(features).args(["--bin", name, "--"]).args(arguments.iter().map(AsRef::as_ref));
     command

@@ -66,8 +66,10 @@ impl Shelf {
     /// The one that somebody names: by its subscription id, or by the beginning of what comes after the last colon.
     pub(crate) fn find(&self, name: &str) -> Result<Note, Failure> {
         let last = |id: &str| id.rsplit(':').next().unwrap_or_default().to_owned();
-        let mut fitting =
-            self.all()?.into_iter().filter(|note| note.subscription_id == name || last(&note.subscription_id).starts_with(name));
+        let mut fitting = self
+            .all()?
+            .into_iter()
+            .filter(|note| note.subscription_id == name || last(&note.subscription_id).starts_with(name));
         match (fitting.next(), fitting.next()) {
             (Some(note), None) => Ok(note),
             (Some(_), Some(_)) => Err(Failure::usage(format!("several subscriptions begin with `{name}`"))),

@@ -5,8 +5,8 @@
 //!
 //! INVARIANT: the same seed and number give the same bytes; names and DIDs are unique.
 
-use aql::Instant;
 use crate::chance::Chance;
+use aql::Instant;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;

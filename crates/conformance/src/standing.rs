@@ -274,5 +274,8 @@ fn any(parts: Vec<Standing>) -> Standing {
 fn joined(parts: Vec<Standing>, combinator: &str, word: &str) -> Standing {
     let peer: Option<Vec<String>> = parts.iter().map(|part| part.peer.clone()).collect();
     let constraints: Vec<Value> = parts.into_iter().map(|part| part.constraints).collect();
-    Standing { constraints: json!({combinator: constraints}), peer: peer.map(|words| format!("({})", words.join(word))) }
+    Standing {
+        constraints: json!({combinator: constraints}),
+        peer: peer.map(|words| format!("({})", words.join(word))),
+    }
 }

@@ -250,7 +250,8 @@ mod tests {
             after: Some(&Seen { over_budget: true, ..after }),
             snapshot: true,
         };
-        for (chain, signature) in [(None, None), (Some("sha256:00"), None), (Some("x"), Some(&json!({"alg": "EdDSA"})))] {
+        for (chain, signature) in [(None, None), (Some("sha256:00"), None), (Some("x"), Some(&json!({"alg": "EdDSA"})))]
+        {
             let bytes = event.write(chain, signature);
             let document = Document::parse(&bytes, &Limits::OURS).unwrap();
             assert_eq!(json::canonical(document.root()), bytes);

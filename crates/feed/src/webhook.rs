@@ -266,7 +266,11 @@ mod tests {
     fn hashing_with_secrets_follows_rfc_4231() {
         let hex = |bytes: [u8; 32]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let cases: [(&[u8], &[u8], &str); 2] = [
-            (b"Jefe", b"what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+            (
+                b"Jefe",
+                b"what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+            ),
             (
                 &[0xaa; 131],
                 b"Test Using Larger Than Block-Size Key - Hash Key First",
@@ -309,7 +313,9 @@ mod tests {
 
     #[test]
     fn secrets_of_a_wrong_length_or_form_are_none() {
-        for text in ["", "whsec_", "whsec_AAAA", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS!"] {
+        for text in
+            ["", "whsec_", "whsec_AAAA", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS!"]
+        {
             assert_eq!(Secret::read(text), None, "{text}");
         }
         assert_eq!(format!("{:?}", Secret::read("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap()), "Secret");

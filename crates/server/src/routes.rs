@@ -338,7 +338,9 @@ async fn not_allowed(State(shared): State<Shared>, Extension(asked): Extension<A
 }
 
 /// Work that waits for the disk, away from the threads that serve connections.
-pub(crate) async fn blocking<T: Send + 'static>(job: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    job: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     tokio::task::spawn_blocking(job).await.map_err(Error::fault)?
 }
 

@@ -187,12 +187,7 @@ pub(crate) type Work = (Batch, Option<Box<Feed>>);
 
 type Applied = Result<(Head, Committed), CommitError>;
 
-fn apply(
-    connection: &Connection,
-    head: Head,
-    batch: &Batch,
-    feed: Option<&Feed>,
-) -> Result<Applied, EngineError> {
+fn apply(connection: &Connection, head: Head, batch: &Batch, feed: Option<&Feed>) -> Result<Applied, EngineError> {
     if let Some(mark) = &batch.mark {
         forget_marks(connection, batch.at)?;
         match read_mark(connection, &mark.issuer, &mark.name)? {

@@ -1,6 +1,7 @@
 //! `rialto subscriptions`: the standing intents that were begun here, and what becomes of them (RFC 0020 §3.6).
 
 use super::watch;
+use crate::clock;
 use crate::failure::{Exit, Failure};
 use crate::files::Text;
 use crate::keys::KeyChoice;
@@ -9,7 +10,6 @@ use crate::output::text::json_line;
 use crate::output::{self, DIM, count, paint};
 use crate::peer::{Destination, Message, Peer, Said};
 use crate::standing::{self, Note, Shelf};
-use crate::clock;
 use json::Node;
 use std::path::PathBuf;
 
@@ -110,7 +110,13 @@ impl Subscriptions {
 impl List {
     fn run(self) -> Result<Exit, Failure> {
         let notes = self.shelf.all()?;
-        let headings = [("subscription", Align::Left), ("state", Align::Left), ("read", Align::Right), ("told", Align::Right), ("question", Align::Left)];
+        let headings = [
+            ("subscription", Align::Left),
+            ("state", Align::Left),
+            ("read", Align::Right),
+            ("told", Align::Right),
+            ("question", Align::Left),
+        ];
         let mut table = Table::new(0, &headings);
         for note in &notes {
             let (state, told) = match standing_of(note) {

@@ -96,7 +96,8 @@ impl Watch {
                 }
             };
             let root = said.document.root();
-            if let Some(first) = root.get("truncated").and_then(|notice| notice.get("first_cursor")).and_then(Node::as_u64)
+            if let Some(first) =
+                root.get("truncated").and_then(|notice| notice.get("first_cursor")).and_then(Node::as_u64)
             {
                 output::warn(&format!("the events from {} to {} are no longer kept", note.cursor + 1, first - 1));
                 note.cursor = first - 1;
@@ -171,11 +172,7 @@ pub(crate) fn stays_open(text: &Text) -> Result<Text, Failure> {
 
 /// Looks for events after the last; a node that is away is waited for.
 pub(crate) fn look(peer: &Peer, note: &Note) -> Result<Looked, Failure> {
-    let message = Message::Events {
-        id: note.subscription_id.clone(),
-        after: note.cursor,
-        wait_seconds: WAIT_SECONDS,
-    };
+    let message = Message::Events { id: note.subscription_id.clone(), after: note.cursor, wait_seconds: WAIT_SECONDS };
     let about = Text { name: note.subscription_id.clone(), bytes: Vec::new() };
     for attempt in 0..ATTEMPTS {
         match peer.try_ask(message.clone()) {

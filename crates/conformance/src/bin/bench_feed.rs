@@ -168,8 +168,9 @@ fn beside(arguments: &Arguments, corpus: &Corpus, changes: &[Change], page: &mut
         let added = (words.len() - from) as f64;
         let ((), ours_adding) =
             timed(|| new().for_each(|(id, (constraints, _))| audience.insert(id as u64, constraints)));
-        let (inserted, peer_adding) =
-            timed(|| new().try_for_each(|(id, (_, words))| tree.insert(&(id as u64), words).map_err(|error| error.to_string())));
+        let (inserted, peer_adding) = timed(|| {
+            new().try_for_each(|(id, (_, words))| tree.insert(&(id as u64), words).map_err(|error| error.to_string()))
+        });
         inserted.map_err(|error| anyhow::anyhow!(error))?;
         eprintln!("{intents} intents are in all three");
 
@@ -189,7 +190,12 @@ fn beside(arguments: &Arguments, corpus: &Corpus, changes: &[Change], page: &mut
             let (median, slowest) = (part(finding, 0.5), part(finding, 0.99));
             let adding = adding.map_or_else(|| "–".to_owned(), |seconds| micros(seconds / added));
             let times = median / ours_median;
-            writeln!(page, "| {intents} | {name} | {} | {} | {times:.0} | {adding} |", micros(median), micros(slowest))?;
+            writeln!(
+                page,
+                "| {intents} | {name} | {} | {} | {times:.0} | {adding} |",
+                micros(median),
+                micros(slowest)
+            )?;
             Ok(())
         };
         row("ours", &ours, Some(ours_adding))?;

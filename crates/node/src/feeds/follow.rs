@@ -145,12 +145,7 @@ fn invalid_cursor(error: CursorError) -> Refusal {
 }
 
 impl Feeds {
-    fn follower(
-        self: &Arc<Self>,
-        node: &Arc<Node>,
-        subscription: Subscription,
-        after: u64,
-    ) -> Result<Follower, Error> {
+    fn follower(self: &Arc<Self>, node: &Arc<Node>, subscription: Subscription, after: u64) -> Result<Follower, Error> {
         let place = journal(&subscription).after(after).map_err(invalid_cursor)?;
         let receiver = self.enter(subscription.number)?;
         let (after, truncated) = match place {

@@ -294,7 +294,8 @@ impl Feeds {
         let standing = match control.request {
             Request::Withdraw => return self.end(&mut state, number, "withdrawn", batch),
             Request::Pause(seconds) => {
-                let resumes_at = seconds.map_or(0, |seconds| now.saturating_add_unsigned(seconds.saturating_mul(1_000)));
+                let resumes_at =
+                    seconds.map_or(0, |seconds| now.saturating_add_unsigned(seconds.saturating_mul(1_000)));
                 Standing { phase: Phase::Paused, resumes_at, ..standing }
             }
             Request::Resume => Standing { phase: Phase::Active, resumes_at: 0, ..standing },

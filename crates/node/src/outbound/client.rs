@@ -97,12 +97,7 @@ impl Client {
     }
 
     /// Sends a document to a path; `query` says more.
-    pub async fn post_where(
-        &self,
-        path: &[&str],
-        query: &[(&str, &str)],
-        body: Vec<u8>,
-    ) -> Result<Reply, ClientError> {
+    pub async fn post_where(&self, path: &[&str], query: &[(&str, &str)], body: Vec<u8>) -> Result<Reply, ClientError> {
         self.exchange("POST", self.url(path, query)?, Some(body)).await
     }
 

@@ -250,7 +250,8 @@ async fn what_others_say_lets_a_record_enter_and_leave() {
     house.post("/oap/records", &say(0.9, "e1")).await.ok(&house.node);
     house.post("/oap/records", &say(0.1, "e2")).await.ok(&house.node);
     let events = house.events(&ack, 0, 2).await;
-    let told: Vec<_> = events.iter().map(|event| (event["set_change"].as_str(), event["event_type"].as_str())).collect();
+    let told: Vec<_> =
+        events.iter().map(|event| (event["set_change"].as_str(), event["event_type"].as_str())).collect();
     assert_eq!(told, [(Some("entered"), Some("recertified")), (Some("left"), Some("recertified"))]);
     house.close().await;
 }

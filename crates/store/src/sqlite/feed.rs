@@ -32,13 +32,7 @@ pub(super) fn apply(connection: &Connection, feed: &Feed) -> Result<(), EngineEr
     for event in &feed.events {
         connection
             .prepare_cached("INSERT INTO event (subscription, cursor, at, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![
-                event.subscription as i64,
-                event.cursor as i64,
-                event.at,
-                event.body,
-                event.checksum()
-            ])?;
+            .execute(params![event.subscription as i64, event.cursor as i64, event.at, event.body, event.checksum()])?;
     }
     for (number, standing) in &feed.standings {
         connection
@@ -110,7 +104,11 @@ impl Reader {
     /// A standing intent by what its issuer calls it.
     pub(crate) fn subscription_of(&self, issuer: &str, intent_id: &str) -> Result<Option<Subscription>, EngineError> {
         let query = format!("SELECT {SUBSCRIPTION} FROM subscription WHERE issuer = ?1 AND intent_id = ?2");
-        self.connection.prepare_cached(&query)?.query_row([issuer, intent_id], read_subscription).optional()?.transpose()
+        self.connection
+            .prepare_cached(&query)?
+            .query_row([issuer, intent_id], read_subscription)
+            .optional()?
+            .transpose()
     }
 
     /// Events after a cursor, in order, at most `limit` of them, and no more after `bytes` are reached.
@@ -127,12 +125,8 @@ impl Reader {
         let mut rows = statement.query(params![subscription as i64, cursor as i64, limit as i64])?;
         let (mut events, mut read) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
-            let event = Event {
-                subscription,
-                cursor: row.get::<_, i64>(0)? as u64,
-                at: row.get(1)?,
-                body: row.get(2)?,
-            };
+            let event =
+                Event { subscription, cursor: row.get::<_, i64>(0)? as u64, at: row.get(1)?, body: row.get(2)? };
             if row.get::<_, Vec<u8>>(3)? != event.checksum() {
                 return Err(EngineError::Meaningless("an event"));
             }
