@@ -216,9 +216,10 @@ impl Audience {
         for condition in cover {
             match *condition {
                 Condition::Key { key, .. } => {
-                    let filters = &self.filters;
-                    let here = |filter: &Filter| filter.under == 0 || filter.under == key as u32;
-                    self.keys.unfile(key, |slot| filters.get(slot).is_some_and(here));
+                    if let Some(entries) = self.keys.unfile(key) {
+                        let entries = self.tidied(key, entries);
+                        self.keys.tidy(key, entries);
+                    }
                 }
                 Condition::Range { path, table, first, last } => {
                     if let Some(ranges) = self.ranges.get_mut(&(path, table)) {
@@ -227,6 +228,34 @@ impl Audience {
                 }
             }
         }
+    }
+
+    /// The entries of filters that are filed under a key, each once.
+    fn tidied(&mut self, key: u64, mut entries: Vec<Entry>) -> Vec<Entry> {
+        entries.retain(|entry| self.is_filed(entry.slot, key));
+        entries.sort_by_key(|entry| entry.slot);
+        let same = |left: &Entry, right: &Entry| left.slot == right.slot;
+        let once = |some: &[Entry]| match some {
+            [entry] => Some(*entry),
+            // The slot was given out again, and which of the marks are those of its filter is forgotten.
+            [entry, ..] => {
+                let covers = self.covers(&self.filters.get(entry.slot)?.program);
+                let chosen = usize::from(self.filters.get(entry.slot)?.cover);
+                Some(Entry { slot: entry.slot, marks: self.marks(&covers, chosen) })
+            }
+            [] => None,
+        };
+        entries.chunk_by(same).filter_map(once).collect()
+    }
+
+    fn is_filed(&self, slot: u32, key: u64) -> bool {
+        let Some(filter) = self.filters.get(slot) else { return false };
+        if filter.under != 0 {
+            return filter.under == key as u32;
+        }
+        let covers = self.covers(&filter.program);
+        let here = |condition: &Condition| matches!(condition, Condition::Key { key: known, .. } if *known == key);
+        covers.get(usize::from(filter.cover)).is_some_and(|cover| cover.iter().any(here))
     }
 
     /// The marks of the rarest other things that the filter's documents have, and of one choice between two.
@@ -291,16 +320,29 @@ impl Audience {
         let mut asked = Asked { audience: self, document, reached, fuel, patterns: HashMap::new(), memory };
         let candidates = asked.candidates();
         let mut found = Found { evaluated: candidates.len(), ..Found::default() };
-        for filter in candidates.into_iter().filter_map(|slot| self.filters.get(slot)) {
-            match asked.all(filter.program.words()) {
-                Truth::Yes => found.satisfied.push(filter.id),
-                Truth::Unknown => found.undecided.push(filter.id),
-                Truth::No => {}
+        for some in candidates.chunks(TOGETHER) {
+            self.glance(some);
+            for filter in some.iter().filter_map(|slot| self.filters.get(*slot)) {
+                match asked.all(filter.program.words()) {
+                    Truth::Yes => found.satisfied.push(filter.id),
+                    Truth::Unknown => found.undecided.push(filter.id),
+                    Truth::No => {}
+                }
             }
         }
         found.satisfied.sort_unstable();
         found.undecided.sort_unstable();
         found
+    }
+
+    /// Looks at some filters and then at their predicates, so that the processor waits for their memory at the same time
+    /// instead of one after the other.
+    fn glance(&self, slots: &[u32]) {
+        let filters = || slots.iter().filter_map(|slot| self.filters.get(*slot));
+        std::hint::black_box(filters().map(|filter| filter.program.words().len()).sum::<usize>());
+        let predicates = filters().flat_map(|filter| filter.program.predicates());
+        let shared = predicates.filter_map(|number| self.predicates.get(number));
+        std::hint::black_box(shared.fold(0, |sum: u32, shared| sum.wrapping_add(shared.path)));
     }
 
     /// The ranges at a path that a value could lie in, and its key among them.
@@ -315,6 +357,9 @@ impl Audience {
         Some((self.ranges.get(&(path, table))?, key))
     }
 }
+
+/// Filters that are looked at together.
+const TOGETHER: usize = 32;
 
 /// A list under a key is walked faster than the ranges around one.
 const RANGE_COST: f64 = 4.0;
@@ -422,7 +467,7 @@ impl Asked<'_> {
         for number in audience.texts.possible(path, text) {
             let Some(shared) = audience.predicates.get(number) else { continue };
             if let Predicate::Matches(pattern) = &shared.predicate
-                && !text.starts_with(pattern.prefix())
+                && !texts::may_match(pattern, text)
             {
                 continue;
             }
@@ -478,6 +523,7 @@ impl Asked<'_> {
         }
     }
 
+    #[inline]
     fn leaf(&mut self, number: u32) -> Truth {
         let place = number as usize % MEMORY;
         if let Some(Remembered(known, Some(truth))) = self.memory.get(place)

@@ -12,6 +12,7 @@ use aql::Literal;
 use aql::key::number_key;
 use hashbrown::HashTable;
 use json::{Kind, Node};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 /// What of a value at a path a key is about.
@@ -53,14 +54,20 @@ enum List {
     One(Entry),
     #[expect(clippy::box_collection, reason = "a list as such would take more room than an entry")]
     Many(Box<Vec<Entry>>),
+    /// Too many to walk: those with the same first mark stand together.
+    Grouped(Box<BTreeMap<u16, Vec<Entry>>>),
 }
 
+/// Entries from which on a list is grouped.
+const GROUPED: usize = 256;
+
 impl List {
-    fn as_slice(&self) -> &[Entry] {
+    fn len(&self) -> usize {
         match self {
-            Self::Empty => &[],
-            Self::One(entry) => std::slice::from_ref(entry),
-            Self::Many(entries) => entries,
+            Self::Empty => 0,
+            Self::One(_) => 1,
+            Self::Many(entries) => entries.len(),
+            Self::Grouped(groups) => groups.values().map(Vec::len).sum(),
         }
     }
 
@@ -68,16 +75,46 @@ impl List {
         match self {
             Self::Empty => *self = Self::One(entry),
             Self::One(first) => *self = Self::Many(Box::new(vec![*first, entry])),
-            Self::Many(entries) => entries.push(entry),
+            Self::Many(entries) if entries.len() < GROUPED => entries.push(entry),
+            Self::Many(entries) => {
+                entries.push(entry);
+                *self = Self::of(std::mem::take(entries));
+            }
+            Self::Grouped(groups) => groups.entry(entry.first_mark()).or_default().push(entry),
         }
     }
 
-    fn of(entries: Vec<Entry>) -> Self {
+    fn of(mut entries: Vec<Entry>) -> Self {
         match entries.as_slice() {
             [] => Self::Empty,
             [entry] => Self::One(*entry),
-            _ => Self::Many(Box::new(entries)),
+            some if some.len() <= GROUPED => {
+                entries.shrink_to_fit();
+                Self::Many(Box::new(entries))
+            }
+            many => {
+                let mut groups: BTreeMap<u16, Vec<Entry>> = BTreeMap::new();
+                many.iter().for_each(|entry| groups.entry(entry.first_mark()).or_default().push(*entry));
+                Self::Grouped(Box::new(groups))
+            }
         }
+    }
+
+    /// All entries, in no particular order.
+    fn entries(&self) -> Vec<Entry> {
+        match self {
+            Self::Empty => Vec::new(),
+            Self::One(entry) => vec![*entry],
+            Self::Many(entries) => entries.to_vec(),
+            Self::Grouped(groups) => groups.values().flatten().copied().collect(),
+        }
+    }
+}
+
+impl Entry {
+    fn first_mark(&self) -> u16 {
+        let [first, ..] = self.marks;
+        first
     }
 }
 
@@ -168,18 +205,18 @@ impl Keys {
     }
 
     /// Takes note that a filter under a key is gone; its entry stays for a while and does no harm, because whoever has
-    /// its slot by then is asked and decides.
-    pub(crate) fn unfile(&mut self, key: u64, is_filed: impl Fn(u32) -> bool) {
-        let Some(filed) = self.table.find_mut(key, |filed| filed.key == key) else { return };
+    /// its slot by then is asked and decides. Gives the list back when half of it is of that kind, to be tidied.
+    #[must_use]
+    pub(crate) fn unfile(&mut self, key: u64) -> Option<Vec<Entry>> {
+        let filed = self.table.find_mut(key, |filed| filed.key == key)?;
         filed.gone += 1;
-        if filed.gone as usize * 2 > filed.list.as_slice().len() {
+        (filed.gone as usize * 2 > filed.list.len()).then(|| filed.list.entries())
+    }
+
+    /// Puts a list in order again.
+    pub(crate) fn tidy(&mut self, key: u64, entries: Vec<Entry>) {
+        if let Some(filed) = self.table.find_mut(key, |filed| filed.key == key) {
             filed.gone = 0;
-            // A slot that stands here twice was given out again, and the later entry has the marks of its filter.
-            let mut entries: Vec<Entry> = filed.list.as_slice().iter().rev().copied().collect();
-            entries.sort_by_key(|entry| entry.slot);
-            entries.dedup_by_key(|entry| entry.slot);
-            entries.retain(|entry| is_filed(entry.slot));
-            entries.shrink_to_fit();
             filed.list = List::of(entries);
         }
     }
@@ -224,15 +261,15 @@ fn write_node(node: Node<'_>, state: &mut impl Hasher) {
 
 /// The marks of what a document has, and the lists under its keys.
 pub(crate) struct Present<'a> {
-    marks: Vec<u64>,
-    lists: Vec<&'a [Entry]>,
+    marks: Box<[u64; MARK_WORDS]>,
+    lists: Vec<&'a List>,
 }
 
 const MARK_WORDS: usize = 1 << (16 - 6);
 
 impl<'a> Present<'a> {
     pub(crate) fn new() -> Self {
-        let mut present = Self { marks: vec![0; MARK_WORDS], lists: Vec::new() };
+        let mut present = Self { marks: Box::new([0; MARK_WORDS]), lists: Vec::new() };
         present.set(NO_MARK);
         present
     }
@@ -243,7 +280,7 @@ impl<'a> Present<'a> {
         document.dedup();
         for filed in document.into_iter().filter_map(|key| keys.get(key)) {
             self.set(mark(filed.key));
-            self.lists.push(filed.list.as_slice());
+            self.lists.push(&filed.list);
         }
     }
 
@@ -253,18 +290,44 @@ impl<'a> Present<'a> {
         }
     }
 
+    #[inline(always)]
+    fn has_mark(&self, mark: u16) -> bool {
+        self.marks.get(usize::from(mark >> 6)).is_some_and(|word| word >> (mark & 63) & 1 == 1)
+    }
+
     /// Whether the document has all that these marks stand for, as far as marks can tell.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn has(&self, marks: &Marks) -> bool {
-        let has = |mark: u16| self.marks.get(usize::from(mark >> 6)).is_some_and(|word| word >> (mark & 63) & 1 == 1);
         let [first, second, third, fourth, one, other] = *marks;
-        has(first) && has(second) && has(third) && has(fourth) && (has(one) || has(other))
+        self.has_mark(first)
+            && self.has_mark(second)
+            && self.has_mark(third)
+            && self.has_mark(fourth)
+            && (self.has_mark(one) || self.has_mark(other))
     }
 
     /// The filters in the lists that have all their marks.
     pub(crate) fn candidates(&self, out: &mut Vec<u32>) {
         for list in &self.lists {
-            out.extend(list.iter().filter(|entry| self.has(&entry.marks)).map(|entry| entry.slot));
+            match list {
+                List::Empty => {}
+                List::One(entry) => self.walk(std::slice::from_ref(entry), out),
+                List::Many(entries) => self.walk(entries, out),
+                List::Grouped(groups) => {
+                    groups
+                        .iter()
+                        .filter(|(mark, _)| self.has_mark(**mark))
+                        .for_each(|(_, group)| self.walk(group, out));
+                }
+            }
+        }
+    }
+
+    fn walk(&self, entries: &[Entry], out: &mut Vec<u32>) {
+        for entry in entries {
+            if self.has(&entry.marks) {
+                out.push(entry.slot);
+            }
         }
     }
 }

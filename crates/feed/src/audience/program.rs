@@ -57,6 +57,7 @@ impl Program {
     }
 
     /// The predicates of its leaves, as often as they stand there.
+    #[inline]
     pub(crate) fn predicates(&self) -> impl Iterator<Item = u32> + '_ {
         self.words().iter().filter(|word| *word >> KIND == LEAF).copied()
     }

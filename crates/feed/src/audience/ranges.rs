@@ -1,18 +1,19 @@
 //! RFC 0020 A.1: filters filed under a range of keys; one key finds exactly those whose range holds it.
 //!
 //! An interval tree without a tree: a range is filed at the first bit in which its ends differ, where the halves of the
-//! keys above that bit meet. A key passes at most one such place for each bit, and there one end alone decides.
+//! keys above that bit meet. A key passes at most one such place for each bit, and walks the ranges there, which lie side
+//! by side.
 //!
 //! A range also has marks, for filters that are filed elsewhere: some bounds at each path are steps, a range is marked by
 //! the step just outside each of its ends, and a value has the marks of all steps on its side.
 
 use super::keys::{Marks, NO_MARK, Present};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// Ranges at one path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    places: HashMap<(u32, u64), Place>,
+    places: HashMap<(u32, u64), Vec<Ranged>>,
     /// Places at each bit, counted.
     levels: Vec<u32>,
     /// Conditions of filters that are ranges here, filed or not.
@@ -24,11 +25,13 @@ pub(crate) struct Ranges {
     below: Vec<(u64, u16)>,
 }
 
-/// Filters by the ends of their ranges, with the marks of what else their documents have.
-#[derive(Clone, Debug, Default)]
-struct Place {
-    firsts: BTreeMap<(u64, u32), Marks>,
-    lasts: BTreeMap<(u64, u32), Marks>,
+/// A filter with its range, and the marks of what else its documents have.
+#[derive(Clone, Copy, Debug)]
+struct Ranged {
+    first: u64,
+    last: u64,
+    slot: u32,
+    marks: Marks,
 }
 
 /// On which side of a bound a value lies, the bound included.
@@ -109,19 +112,20 @@ impl Ranges {
             if let Some(count) = levels.get_mut(level as usize) {
                 *count += 1;
             }
-            Place::default()
+            Vec::new()
         });
-        place.firsts.insert((first, slot), marks);
-        place.lasts.insert((last, slot), marks);
+        place.push(Ranged { first, last, slot, marks });
     }
 
     pub(crate) fn remove(&mut self, first: u64, last: u64, slot: u32) {
         let level = level(first, last);
         let at = (level, above(last, level));
         let Some(place) = self.places.get_mut(&at) else { return };
-        place.firsts.remove(&(first, slot));
-        place.lasts.remove(&(last, slot));
-        if place.firsts.is_empty() {
+        let is_it = |ranged: &Ranged| ranged.slot == slot && (ranged.first, ranged.last) == (first, last);
+        if let Some(position) = place.iter().position(is_it) {
+            place.swap_remove(position);
+        }
+        if place.is_empty() {
             self.places.remove(&at);
             if let Some(count) = self.levels.get_mut(level as usize) {
                 *count -= 1;
@@ -131,14 +135,12 @@ impl Ranges {
 
     /// The filters whose range holds a key, and whose marks a document has.
     pub(crate) fn holding(&self, key: u64, present: &Present<'_>, out: &mut Vec<u32>) {
-        let passes = |((_, slot), marks): (&(u64, u32), &Marks)| present.has(marks).then_some(*slot);
         for (level, _) in (0..).zip(&self.levels).filter(|(_, count)| **count > 0) {
             let Some(place) = self.places.get(&(level, above(key, level))) else { continue };
-            let upper = level == 0 || key >> (level - 1) & 1 == 1;
-            if upper {
-                out.extend(place.lasts.range((key, 0)..).filter_map(passes));
-            } else {
-                out.extend(place.firsts.range(..=(key, u32::MAX)).filter_map(passes));
+            for ranged in place {
+                if ranged.first <= key && key <= ranged.last && present.has(&ranged.marks) {
+                    out.push(ranged.slot);
+                }
             }
         }
     }

@@ -4,7 +4,8 @@
 //! it has. A pattern without literals is asked about every text at its path.
 
 use super::paths::PathId;
-use aql::{Literal, Predicate};
+use aql::{Literal, Pattern, Predicate};
+use memchr::memmem;
 use std::collections::HashMap;
 
 /// Bytes of the longest run.
@@ -59,6 +60,13 @@ fn literals(predicate: &Predicate) -> Vec<&[u8]> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Whether a text has the literals that a pattern asks for, which is quicker to find out than whether it matches.
+pub(crate) fn may_match(pattern: &Pattern, text: &str) -> bool {
+    let has = |literal: &[u8]| memmem::find(text.as_bytes(), literal).is_some();
+    let required = pattern.required();
+    text.starts_with(pattern.prefix()) && (required.is_empty() || required.iter().any(|literal| has(literal)))
 }
 
 fn runs(text: &[u8], len: usize) -> impl Iterator<Item = u32> {
