@@ -16,6 +16,8 @@ mod gate;
 mod publish;
 mod invoke;
 mod duties;
+mod discover;
+mod receipts;
 mod import;
 pub mod folder;
 mod announce;

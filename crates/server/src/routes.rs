@@ -55,7 +55,7 @@ pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
 }
 
 /// Every path and what it does; the same list as in `openapi.json`.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 19] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 24] {
     [
         ("/oap/intent", post(intent)),
         ("/oap/explain", post(explain)),
@@ -68,6 +68,11 @@ pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 19] {
         ("/oap/audit", get(audit)),
         ("/oap/data/delete", post(delete_data)),
         ("/oap/incident", get(incidents)),
+        ("/oap/discover", post(discover)),
+        ("/oap/conformance-receipt", get(conformance_receipt)),
+        ("/oap-conformance-receipt.json", get(conformance_receipt)),
+        ("/oap/receipt-verify", post(verify_receipt)),
+        ("/oap/receipt-chain/export", get(receipt_chain)),
         ("/.well-known/oap-tool.json", get(manifest)),
         ("/.well-known/did.json", get(did_document)),
         ("/health", get(health)),
@@ -292,6 +297,53 @@ async fn incidents(State(shared): State<Shared>, Extension(asked): Extension<Ask
     shared.reply(&asked, told)
 }
 
+async fn discover(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Body,
+) -> Response<Body> {
+    let discovered = async {
+        let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
+        let (node, base) = (Arc::clone(&shared.node), shared.base(&headers, &uri));
+        blocking(move || node.discover(&bytes, &base)).await
+    };
+    shared.reply(&asked, discovered.await)
+}
+
+async fn conformance_receipt(State(shared): State<Shared>, Extension(asked): Extension<Asked>) -> Response<Body> {
+    let node = Arc::clone(&shared.node);
+    let shown = blocking(move || node.conformance_receipt()).await;
+    shared.reply(&asked, shown)
+}
+
+async fn verify_receipt(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response<Body> {
+    let verified = async {
+        let bytes = request::body(&headers, body, &Limits::DOCUMENT, asked.patience.body).await?;
+        let node = Arc::clone(&shared.node);
+        blocking(move || node.verify_receipt(&bytes)).await
+    };
+    shared.reply(&asked, verified.await)
+}
+
+async fn receipt_chain(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    Query(query): Asking,
+) -> Response<Body> {
+    let node = Arc::clone(&shared.node);
+    match blocking(move || node.receipt_chain(query.get("cursor").map(String::as_str))).await {
+        Ok(lines) => reply::with_type(StatusCode::OK, HeaderValue::from_static("application/x-ndjson"), lines),
+        Err(error) => reply::refused(&shared.node, &asked.id, &error),
+    }
+}
+
 async fn manifest(State(shared): State<Shared>, headers: HeaderMap, uri: Uri) -> Response<Body> {
     reply::json(&shared.node.manifest(&shared.base(&headers, &uri)))
 }
@@ -345,7 +397,7 @@ impl Shared {
     }
 
     /// The address under which the asker reached the node.
-    fn base(&self, headers: &HeaderMap, uri: &Uri) -> String {
+    pub(crate) fn base(&self, headers: &HeaderMap, uri: &Uri) -> String {
         if let Some(base) = &self.base {
             return base.to_string();
         }
