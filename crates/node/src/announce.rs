@@ -7,8 +7,10 @@ use crate::invoke::ACTION;
 use crate::lanes;
 use crate::node::Node;
 use crate::procure::FALLBACKS_MAX;
+use crate::publish::INHERITED_BYTES_MAX;
 use crate::receipts::{DELIVERIES_MAX, SIGNATURES_MAX};
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
+use crate::tokens::TOKENS_MAX;
 use json::{Value, json};
 use std::num::NonZeroU32;
 
@@ -198,8 +200,9 @@ pub(crate) fn limits() -> Value {
             "visits": fuel.visits, "match_steps": fuel.match_steps, "intent_steps": fuel.intent_steps,
             "costly_waiting": lanes::WAITING_MAX,
         },
-        "delegation": {"links": trust::DELEGATION_LINKS_MAX, "seconds": trust::DELEGATION_SECONDS_MAX},
+        "delegation": {"links": trust::DELEGATION_LINKS_MAX, "seconds": trust::DELEGATION_SECONDS_MAX, "tokens": TOKENS_MAX},
         "procurement": {"fallbacks": FALLBACKS_MAX},
+        "actions": {"inherited_bytes": INHERITED_BYTES_MAX},
         "discover": {"wish_chars": WISH_CHARS_MAX},
         "receipts": {"signatures": SIGNATURES_MAX, "deliveries": DELIVERIES_MAX},
         "evidence": {"words": evidence::WORDS_MAX, "issuers": evidence::ISSUERS_MAX},

@@ -7,6 +7,7 @@ mod lanes;
 mod resolve;
 mod procure;
 mod delegation;
+mod tokens;
 mod policy;
 mod knowledge;
 mod meter;

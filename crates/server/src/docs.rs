@@ -45,6 +45,7 @@ const SCHEMAS: [(&str, &str); 19] = schemas![
 const EXAMPLE_BASE: &str = "http://127.0.0.1:7420";
 
 /// The pages for people, made once.
+#[derive(Default)]
 pub(crate) struct Pages {
     docs: String,
 }

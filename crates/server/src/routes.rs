@@ -1,14 +1,14 @@
 //! From a path to a job.
 
 use crate::docs::{self, Pages};
-use crate::listen::Patience;
+use crate::listen::{Here, Patience};
 use crate::metrics::Metrics;
 use crate::sources::{Source, Sources};
 use crate::{reply, request, telemetry};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{MatchedPath, Path, Query, Request, State};
-use axum::http::header::{HOST, HeaderValue};
+use axum::http::header::{HOST, HeaderValue, ORIGIN};
 use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
@@ -45,8 +45,18 @@ pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
     let scheme = if tls { "https" } else { "http" };
     let base = base.map(|base| Arc::from(base.trim_end_matches('/')));
     let shared = Shared { node, pages: Arc::new(Pages::new()), metrics: Arc::new(Metrics::new()), base, scheme };
-    routes()
-        .into_iter()
+    of(routes().into_iter(), shared)
+}
+
+/// How a node is doing and nothing else, for a listener of its own that strangers do not reach; plain HTTP.
+pub fn vital(node: Arc<Node>) -> Router {
+    let (pages, metrics) = (Arc::new(Pages::default()), Arc::new(Metrics::new()));
+    let shared = Shared { node, pages, metrics, base: None, scheme: "http" };
+    of([("/health", get(health))].into_iter(), shared)
+}
+
+fn of(routes: impl Iterator<Item = (&'static str, MethodRouter<Shared>)>, shared: Shared) -> Router {
+    routes
         .fold(Router::new(), |router, (path, job)| router.route(path, job))
         .fallback(nowhere)
         .method_not_allowed_fallback(not_allowed)
@@ -92,7 +102,9 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
     let method = request.method().clone();
     let span = telemetry::request_span(request.headers(), &method, &route, &id);
     let from = request.extensions().get::<(Arc<Sources>, Source)>().cloned();
-    let meant = shared.is_meant(request.headers(), request.uri());
+    let here = request.extensions().get::<Here>().copied().unwrap_or_default();
+    let meant = shared.is_meant(request.headers(), request.uri(), here);
+    let foreign = shared.is_foreign(request.headers(), request.uri());
     request.extensions_mut().insert(Asked { id: id.clone(), patience });
     let answered = async {
         let _place = match from.as_ref().map(|(sources, source)| admit(sources, *source, &route)).transpose() {
@@ -101,6 +113,9 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
         };
         if !meant {
             return reply::refused(&shared.node, &id, &misdirected().into());
+        }
+        if foreign {
+            return reply::refused(&shared.node, &id, &of_another_origin().into());
         }
         let answer = tokio::time::timeout(patience.answer, next.run(request)).await;
         answer.unwrap_or_else(|_| reply::refused(&shared.node, &id, &overdue().into()))
@@ -134,6 +149,11 @@ fn admit<'a>(sources: &'a Sources, source: Source, route: &str) -> Result<Option
 fn misdirected() -> Refusal {
     let detail = "this node is not known by the name in `Host`; use the address in its manifest";
     Refusal::new(Class::Misdirected, "misdirected_request", detail)
+}
+
+fn of_another_origin() -> Refusal {
+    let detail = "pages of other origins are told nothing; ask from a program, or from a page of this node";
+    Refusal::new(Class::PolicyBlock, "origin_not_allowed", detail)
 }
 
 fn overdue() -> Refusal {
@@ -406,9 +426,16 @@ impl Shared {
         format!("{}://{host}", self.scheme)
     }
 
+    /// Whether a request comes from a browser's page of another origin, which has no business here.
+    fn is_foreign(&self, headers: &HeaderMap, uri: &Uri) -> bool {
+        let ours = self.base(headers, uri);
+        headers.get_all(ORIGIN).iter().any(|origin| !origin.as_bytes().eq_ignore_ascii_case(ours.as_bytes()))
+    }
+
     /// Whether a request names this node. A stranger's page can let its own name lead to our address, so on loopback,
-    /// and where the operator said how the node is called, other names are refused; addresses in digits are nobody's.
-    fn is_meant(&self, headers: &HeaderMap, uri: &Uri) -> bool {
+    /// and where the operator said how the node is called, other names are refused. An address in digits is ours when
+    /// it is loopback or the one at which the connection arrived.
+    fn is_meant(&self, headers: &HeaderMap, uri: &Uri, here: Here) -> bool {
         let Some(host) = authority(headers, uri).map(host_of) else { return false };
         // Two names are one too many: whoever stands before the node may have believed the other one.
         if headers.get_all(HOST).iter().count() > 1 {
@@ -419,8 +446,11 @@ impl Shared {
             None if self.scheme == "https" => return true,
             None => None,
         };
-        let digits = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
-        digits || host.eq_ignore_ascii_case("localhost") || ours.is_some_and(|ours| host.eq_ignore_ascii_case(ours))
+        let digits = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+        let at_home = |digits: IpAddr| digits.is_loopback() || Some(digits.to_canonical()) == here.0;
+        digits.is_some_and(at_home)
+            || host.eq_ignore_ascii_case("localhost")
+            || ours.is_some_and(|ours| host.eq_ignore_ascii_case(ours))
     }
 }
 
