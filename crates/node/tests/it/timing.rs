@@ -11,7 +11,7 @@ use json::{Value, json};
 use std::time::Instant;
 
 /// Pairs that every run times; `RIALTO_TIMING` asks for more.
-const PAIRS: usize = 300;
+const PAIRS: usize = 100;
 /// Beyond this the times differ: chance alone does it once in a hundred thousand runs.
 const T_MAX: f64 = 4.5;
 const RECORDS: usize = 30;
@@ -96,9 +96,12 @@ fn the_time_of_an_answer_does_not_tell_what_a_hidden_field_holds() {
         ("a value or none", json!({"floor": 17}), Value::Null),
     ] {
         // What a busy machine does to one run it does not do to three.
-        let runs: Vec<f64> = (0..3).map(|_| t_of(&left, &right, pairs)).collect();
-        println!("{what}: {pairs} pairs, t {runs:.2?}");
-        assert!(runs.iter().any(|t| t.abs() < T_MAX), "{what}: {runs:?}");
+        let same = (0..3).any(|_| {
+            let t = t_of(&left, &right, pairs);
+            println!("{what}: {pairs} pairs, t {t:.2}");
+            t.abs() < T_MAX
+        });
+        assert!(same, "{what}");
     }
 }
 
