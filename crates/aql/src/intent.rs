@@ -198,7 +198,10 @@ fn unread_members(place: &Place<'_>) -> Result<(), Refusal> {
     }
     if let Some(signature) = place.member("signature") {
         signature.closed(&["alg", "value", "kid"])?;
-        signature.required("alg")?.word(&[("EdDSA", ()), ("ES256", ()), ("ES384", ())])?;
+        let algorithm = signature.required("alg")?;
+        if !["EdDSA", "ES256", "ES384"].contains(&algorithm.string()?) {
+            return algorithm.refuse(Code::AlgNotAllowed, "`EdDSA`, `ES256` or `ES384` belongs here");
+        }
         signature.required("value")?.string()?;
         signature.member("kid").map(|kid| kid.string()).transpose()?;
     }
@@ -215,6 +218,10 @@ fn object(place: &Place<'_>) -> Result<(), Refusal> {
 fn intent_id(place: &Place<'_>) -> Result<String, Refusal> {
     let text = place.string()?;
     match text.strip_prefix("urn:oap:intent:") {
+        Some(rest) if is_line(rest) && rest.contains(char::is_control) => {
+            // Logs, file names and other programs end a name at such a character, and see another one.
+            place.refuse(Code::Json(json::Code::InvalidUnicode), "an intent id has no control characters")
+        }
         Some(rest) if is_line(rest) => Ok(text.to_owned()),
         _ => place.refuse(Code::InvalidValue, "an intent id begins with `urn:oap:intent:` and goes on"),
     }

@@ -66,6 +66,8 @@ pub enum Code {
     EventRateMissing,
     /// Payment constraints outside the commercial category.
     PaymentConstraintsMisplaced,
+    /// A signature algorithm outside the three.
+    AlgNotAllowed,
 }
 
 impl Code {
@@ -101,6 +103,7 @@ impl Code {
             Self::DistributionInvalid => "distribution_invalid",
             Self::EventRateMissing => "event_rate_missing",
             Self::PaymentConstraintsMisplaced => "payment_constraints_misplaced",
+            Self::AlgNotAllowed => "alg_not_allowed",
         }
     }
 
@@ -128,6 +131,7 @@ impl Code {
             | Self::ValidityTooLong => "RFC 0020 §3.1",
             Self::EventRateMissing => "RFC 0020 §3.6",
             Self::PaymentConstraintsMisplaced => "RFC 0020 B.1",
+            Self::AlgNotAllowed => "RFC 0020 §3.1",
         }
     }
 }

@@ -17,7 +17,8 @@ Exit codes:
   1  the answer is no: a document is refused or not verified, an answer breaks
      a rule, a node refuses, lint found a mistake, there is no such candidate
   2  the command line is wrong
-  3  a file, a key, a data folder or a node cannot be used";
+  3  a file, a key, a data folder or a node cannot be used
+  78 others can read a key; nothing is done with it until it is closed";
 
 /// How a command that ran to its end ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,7 @@ enum Kind {
     Refused,
     Usage,
     Files,
+    Exposed,
     /// Whoever read our output has stopped reading, which is no failure of ours.
     ReaderLeft,
 }
@@ -74,6 +76,11 @@ impl Failure {
     /// A file, a key, a data folder or a node is not usable.
     pub(crate) fn files(message: impl Into<String>) -> Self {
         Self::new(Kind::Files, message)
+    }
+
+    /// A key lies open to others.
+    pub(crate) fn exposed(message: impl Into<String>) -> Self {
+        Self::new(Kind::Exposed, message)
     }
 
     /// The system refuses a file; `doing` reads like `read` or `write`.
@@ -139,13 +146,14 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         match self.kind {
             Kind::ReaderLeft => return ExitCode::from(0),
-            Kind::Refused | Kind::Usage | Kind::Files => crate::output::say(&self.to_string()),
+            Kind::Refused | Kind::Usage | Kind::Files | Kind::Exposed => crate::output::say(&self.to_string()),
         }
         ExitCode::from(match self.kind {
             Kind::ReaderLeft => 0,
             Kind::Refused => 1,
             Kind::Usage => 2,
             Kind::Files => 3,
+            Kind::Exposed => 78,
         })
     }
 }

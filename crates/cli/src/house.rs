@@ -46,7 +46,11 @@ pub(crate) fn open_at(config: &Config) -> Result<(Node, u64), Failure> {
 
 fn cannot_open(error: Error) -> Failure {
     let help = "`rialto doctor` looks at the data folder and says what to do";
-    Failure::files(format!("the node cannot start: {error}")).help(help)
+    let told = format!("the node cannot start: {error}");
+    match error {
+        Error::Exposed(_) => Failure::exposed(told).help(help),
+        Error::Fault(_) | Error::Refusal(_) => Failure::files(told).help(help),
+    }
 }
 
 /// A bar on standard error that nobody sees where there is no terminal.

@@ -178,7 +178,7 @@ fn check_private(path: &Path, file: &File) -> Result<(), Failure> {
         let message = format!("others can read the key file `{}` (mode {mode:03o})", path.display());
         let help =
             format!("close it with `chmod 600 {}`, and make a new key if strangers use this machine", path.display());
-        return Err(Failure::files(message).help(help));
+        return Err(Failure::exposed(message).help(help));
     }
     Ok(())
 }

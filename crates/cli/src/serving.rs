@@ -15,6 +15,8 @@ pub(crate) struct Serving {
     node: Arc<Node>,
     url: String,
     listener: JoinHandle<()>,
+    /// Where it says how it is, if it has a place of its own for that.
+    health_url: Option<String>,
     /// Whoever waits for it ends when it is gone.
     stop: Option<oneshot::Sender<()>>,
 }
@@ -27,13 +29,14 @@ impl Serving {
         public_url: Option<&str>,
         tls: Option<Tls>,
     ) -> Result<Self, Failure> {
-        Self::start_with(node, listen, public_url, tls, |bounds| bounds)
+        Self::start_with(node, listen, None, public_url, tls, |bounds| bounds)
     }
 
-    /// The same, with the usual bounds changed.
+    /// The same, with the usual bounds changed, and with a listener of its own for `/health`.
     pub(crate) fn start_with(
         node: Node,
         listen: SocketAddr,
+        health: Option<SocketAddr>,
         public_url: Option<&str>,
         tls: Option<Tls>,
         bound: impl FnOnce(Bounds) -> Bounds,
@@ -46,7 +49,12 @@ impl Serving {
         let (stop, stopped) = oneshot::channel();
         let listening = runtime.block_on(Listening::on(listen, tls)).map_err(|error| cannot_serve(&error))?;
         let bounds = bound(listening.bounds());
-        let listening = listening.with_bounds(bounds);
+        let connections = bounds.connections.min(descriptors_for_connections());
+        let listening = listening.with_bounds(Bounds { connections, ..bounds });
+        let health_url = match health {
+            Some(address) => Some(runtime.block_on(serve_health(Arc::clone(&node), address))?),
+            None => None,
+        };
         let url = listening.url();
         let router = server::router(Arc::clone(&node), public_url, listening.is_tls());
         let signal = runtime.block_on(async { stop_signal() })?;
@@ -56,7 +64,12 @@ impl Serving {
                 _ = stopped => {}
             }
         }));
-        Ok(Self { runtime, node, url, listener, stop: Some(stop) })
+        Ok(Self { runtime, node, url, listener, health_url, stop: Some(stop) })
+    }
+
+    /// Where it says how it is, when that is a place of its own.
+    pub(crate) fn health_url(&self) -> Option<&str> {
+        self.health_url.as_deref()
     }
 
     /// Where it can be asked.
@@ -87,6 +100,35 @@ impl Serving {
         self.stop.take();
         self.until_told()
     }
+}
+
+/// Connections to the listener for `/health`: a few watchers, and nobody else.
+const HEALTH_CONNECTIONS_MAX: usize = 16;
+
+/// Says how the node is at an address of its own, so that it is told just when there is no place left anywhere else.
+async fn serve_health(node: Arc<Node>, address: SocketAddr) -> Result<String, Failure> {
+    let listening = Listening::on(address, None).await.map_err(|error| cannot_serve(&error))?;
+    let bounds = Bounds { connections: HEALTH_CONNECTIONS_MAX, ..listening.bounds() };
+    let listening = listening.with_bounds(bounds);
+    let url = listening.url();
+    // It ends with the threads that serve it.
+    let router = server::vital(Arc::clone(&node));
+    tokio::spawn(server::serve(listening, node, router, std::future::pending()));
+    Ok(url)
+}
+
+/// Descriptors that are kept back for files, for what is fetched, and for whoever asks how the node is.
+const DESCRIPTORS_KEPT: u64 = 512;
+
+/// How many connections there are descriptors for, once the system gives all that it would.
+fn descriptors_for_connections() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let kept = DESCRIPTORS_KEPT.min(most / 2);
+    // Those who are turned away have a descriptor for as long as it takes to tell them.
+    usize::try_from((most - kept) / 2).unwrap_or(usize::MAX).max(1)
 }
 
 /// Ends when the process is asked to end.

@@ -1,12 +1,16 @@
 //! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
 
+use crate::discover::WISH_CHARS_MAX;
 use crate::evidence;
 use crate::gate;
 use crate::invoke::ACTION;
 use crate::lanes;
 use crate::node::Node;
 use crate::procure::FALLBACKS_MAX;
+use crate::publish::INHERITED_BYTES_MAX;
+use crate::receipts::{DELIVERIES_MAX, SIGNATURES_MAX};
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
+use crate::tokens::TOKENS_MAX;
 use feed::subscription;
 use json::{Value, json};
 use std::num::NonZeroU32;
@@ -66,7 +70,7 @@ impl Node {
     pub fn manifest(&self, base: &str) -> Value {
         let did = self.identity().did().as_str();
         let at = |path: &str| format!("{base}{path}");
-        json!({
+        let mut manifest = json!({
             "oap_version": "1.0",
             "tool": {
                 "id": "rialto-node",
@@ -91,6 +95,9 @@ impl Node {
                 "audit": at("/oap/audit"),
                 "data_delete": at("/oap/data/delete"),
                 "incident": at("/oap/incident"),
+                "discover": at("/oap/discover"),
+                "receipt_verify": at("/oap/receipt-verify"),
+                "receipt_chain_export": at("/oap/receipt-chain/export"),
             },
             "auth": [{"method": "anonymous"}],
             "actions": [self.action(base)],
@@ -110,10 +117,20 @@ impl Node {
             "risk_class": "minimal",
             "jurisdictions": self.operator.jurisdictions,
             "governance": {"dispute_resolution_url": at("/docs"), "contact_email": self.operator.contact_email},
+            "accountability": {"recovery": {"export_endpoint": at("/oap/receipt-chain/export")}},
             "aql": {"levels": LEVELS, "resolver_role": "provider"},
             "limits": limits(),
             "ranking_function": ranking(),
-        })
+        });
+        // A manifest names only what is there: without a receipt about this node nothing is said of one.
+        if let (Some(levels), Some(members)) = (self.attested(), manifest.as_object_mut()) {
+            let uri = at("/oap/conformance-receipt");
+            if let Some(endpoints) = members.get_mut("endpoints").and_then(Value::as_object_mut) {
+                endpoints.insert("conformance_receipt".to_owned(), json!(uri));
+            }
+            members.insert("conformance".to_owned(), json!({"claimed_levels": levels, "receipt_uri": uri}));
+        }
+        manifest
     }
 
     /// The one thing a node does when it is invoked.
@@ -193,8 +210,13 @@ pub(crate) fn limits() -> Value {
             "readers": subscription::READERS_MAX, "retention_days_min": subscription::RETENTION_DAYS_MIN,
             "heartbeat_ms": subscription::HEARTBEAT_MS, "poll_ms": subscription::POLL_MS_MAX,
         },
-        "delegation": {"links": trust::DELEGATION_LINKS_MAX, "seconds": trust::DELEGATION_SECONDS_MAX},
+        "delegation": {
+            "links": trust::DELEGATION_LINKS_MAX, "seconds": trust::DELEGATION_SECONDS_MAX, "tokens": TOKENS_MAX,
+        },
         "procurement": {"fallbacks": FALLBACKS_MAX},
+        "actions": {"inherited_bytes": INHERITED_BYTES_MAX},
+        "discover": {"wish_chars": WISH_CHARS_MAX},
+        "receipts": {"signatures": SIGNATURES_MAX, "deliveries": DELIVERIES_MAX},
         "evidence": {"words": evidence::WORDS_MAX, "issuers": evidence::ISSUERS_MAX},
         "restrictions": {
             "restrictions": gate::RESTRICTIONS_MAX, "audience": gate::AUDIENCE_MAX,

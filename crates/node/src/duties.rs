@@ -8,7 +8,7 @@ use crate::clock::instant;
 use crate::collection::Collection;
 use crate::gate::{View, Viewer};
 use crate::node::{Node, Purpose};
-use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_window, commit_refused, missing, text};
+use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_plain, check_window, commit_refused, missing, text};
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
 use aql::{Constraints, Instant};
@@ -189,6 +189,7 @@ fn read(bytes: &[u8]) -> Result<Deletion, Error> {
         let at = Pointer::root().child("request_id");
         return Err(Refusal::new(Class::InvalidInput, "invalid_value", detail).at(at).into());
     }
+    check_plain(&name, Pointer::root().child("request_id"))?;
     let issued_at = crate::publish::issued_at(&document)?;
     root.get("principal_did").ok_or_else(|| missing("principal_did"))?;
     let principal = Signed::read(&document)?.issuer("principal_did")?;

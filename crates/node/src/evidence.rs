@@ -2,8 +2,9 @@
 //!
 //! A piece of evidence is a record that somebody signed about somebody else, or about one record of theirs, in one of
 //! three forms (`form`). Nobody's word about himself counts. What the words about a subject add up to is the formula
-//! `rialto.evidence` 1.0 of `docs/decisions/0054`: each issuer speaks once, with its latest word, and where it judged
-//! several interactions with their mean, the older ones for less; scores are averaged over issuers, latency and
+//! `rialto.evidence` 1.1 of `docs/decisions/0054`: each issuer speaks once, with its latest word, and where it judged
+//! several interactions with their mean, the older ones for less; all issuers of one domain weigh as much as one; scores
+//! are averaged over issuers, latency and
 //! cooling-off time are the worst that were seen, the conformance level is the one attested last. What is past its date
 //! is as if it had not been said.
 
@@ -58,6 +59,8 @@ struct Words {
 struct Word {
     source: u64,
     issuer: String,
+    /// Whose name the issuer's is: all names of one domain have one owner.
+    root: String,
     signals: Signals,
     valid_from: Option<Instant>,
     valid_until: Option<Instant>,
@@ -170,13 +173,19 @@ fn opinions(words: &[&Word], moment: Moment, signal: fn(&Signals) -> Option<f64>
             said.push((word, value));
         }
     }
+    let mut roots: BTreeMap<&str, u32> = BTreeMap::new();
+    for (word, _) in issuers.values().filter_map(|said| said.first()) {
+        *roots.entry(word.root.as_str()).or_default() += 1;
+    }
     let mut opinions: Vec<(u64, (f64, f64))> = issuers
         .into_values()
         .filter_map(|said| {
             let weighed: Vec<(f64, f64)> = said.iter().map(|(word, value)| (*value, word.weight(moment))).collect();
             let weight = weighed.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
-            let latest = said.first()?.0.source;
-            Some((latest, (mean(&weighed)?, weight)))
+            let latest = said.first()?.0;
+            // However many names one owner has, together they weigh as much as one.
+            let names = roots.get(latest.root.as_str()).copied().unwrap_or(1);
+            Some((latest.source, (mean(&weighed)?, weight / f64::from(names))))
         })
         .collect();
     opinions.sort_unstable_by_key(|(source, _)| *source);
@@ -257,6 +266,26 @@ mod tests {
             evidence.remove(source, source);
         }
         assert!(!evidence.reaches(at(1)) && evidence.reaches(at(2)));
+    }
+
+    /// RFC 0009 A.3: however many names an owner has, beside ten others he moves a score by a share of one in eleven.
+    #[test]
+    fn many_names_of_one_domain_weigh_as_much_as_one() {
+        let mut evidence = Evidence::default();
+        for honest in 0..10 {
+            say(&mut evidence, honest, &format!("did:key:h{honest}"), json!({"performance_score": 0.2}));
+        }
+        for name in 0..900 {
+            let issuer = format!("did:web:n{name}.owner.example");
+            say(&mut evidence, 100 + name, &issuer, json!({"performance_score": 1.0}));
+        }
+        let score = evidence.about("did:web:s", at(2_000)).unwrap().performance_score.unwrap();
+        assert!(score - 0.2 <= 1.0 / 11.0, "{score}");
+        assert!((score - 3.0 / 11.0).abs() < 1e-9, "{score}");
+        // Two domains are two owners.
+        say(&mut evidence, 5_000, "did:web:another.example", json!({"performance_score": 1.0}));
+        let score = evidence.about("did:web:s", at(6_000)).unwrap().performance_score.unwrap();
+        assert!((score - 4.0 / 12.0).abs() < 1e-9, "{score}");
     }
 
     fn performance(evidence: &mut Evidence, source: u64, issuer: &str, receipt: &str, score: f64, issued_at: &str) {

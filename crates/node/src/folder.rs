@@ -1,8 +1,7 @@
 //! The data folder as a whole: looked at, copied, put back.
 //!
-//! A copy holds the truth, the node's keys, the operator's incidents and rules, and what was metered. The index is made
-//! again from the log;
-//! answers that were kept for repeated questions are not copied, so a restored node may answer one of them anew.
+//! A copy holds the truth, the node's keys, the operator's incidents, rules and conformance receipt, and what was
+//! metered. The index is made again from the log; answers that were kept for repeated questions are not copied, so a restored node may answer one of them anew.
 //!
 //! INVARIANT: nothing here works on a folder that a node has open.
 
@@ -10,6 +9,7 @@ use crate::clock::Clock;
 use crate::duties::INCIDENTS_FILE;
 use crate::identity::{self, FILES, Keys, Rotation};
 use crate::policy::RULES_FILE;
+use crate::receipts::CONFORMANCE_FILE;
 use crate::refusal::Error;
 use std::fs;
 use std::path::Path;
@@ -79,7 +79,7 @@ fn copy(from: &Path, to: &Path) -> Result<Copied, Error> {
         Keys::open(from)?;
     }
     copy_files(&from.join(METER), &to.join(METER)).map_err(failed)?;
-    let kept = [INCIDENTS_FILE, RULES_FILE].into_iter().filter(|file| from.join(file).exists());
+    let kept = [INCIDENTS_FILE, RULES_FILE, CONFORMANCE_FILE].into_iter().filter(|file| from.join(file).exists());
     for file in files.chain(kept) {
         // The copy takes the permissions along: whoever could not read the one cannot read the other.
         fs::copy(from.join(file), to.join(file)).map_err(failed)?;

@@ -6,7 +6,7 @@
 //! kill is delivered once, so a later line of the same question takes the place of the earlier one.
 //!
 //! INVARIANT: the sums are those of the lines; opening reads them again from the last file, which begins with the sums
-//! of the files before.
+//! of the files before, and from those files whose questions may still be sent again.
 
 use crate::chance;
 use crate::identity::Identity;
@@ -17,7 +17,7 @@ use aql::Amount;
 use json::{Document, Limits, Node, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -92,6 +92,17 @@ struct State {
     recent: HashMap<Key, Place>,
 }
 
+/// A page of the chain.
+#[derive(Debug)]
+pub(crate) struct Links {
+    /// The digest of each receipt, and of the one before it.
+    pub(crate) links: Vec<(String, String)>,
+    /// Where the next page begins.
+    pub(crate) next: Option<(u32, u64)>,
+    /// The digest of the last receipt of the chain.
+    pub(crate) head: String,
+}
+
 /// Where a delivery stands and what it added.
 #[derive(Clone, Debug)]
 struct Place {
@@ -150,7 +161,13 @@ impl Meter {
             sums: BTreeMap::new(),
             recent: HashMap::new(),
         };
-        state.learn(now)?;
+        for earlier in first_needed(folder, number, now)?..number {
+            state.number = earlier;
+            state.learn(&File::open(path(folder, earlier))?, now)?;
+        }
+        state.number = number;
+        state.bytes = state.learn(&state.file.try_clone()?, now)?;
+        state.file.set_len(state.bytes)?;
         Ok(Self { folder: folder.to_owned(), state: Mutex::new(state) })
     }
 
@@ -187,6 +204,33 @@ impl Meter {
         let Some((file, offset)) = place() else { return Ok(None) };
         let receipts = self.line_at(file, offset)?;
         Ok(receipts.into_iter().find(|receipt| receipt.get("receipt_id").and_then(Value::as_str) == Some(id)))
+    }
+
+    /// Links of the chain from a place on, of so many deliveries at most; nothing when no line begins there.
+    pub(crate) fn links(&self, (file, offset): (u32, u64), deliveries: usize) -> Result<Option<Links>, Error> {
+        let (last, bytes, head) = {
+            let state = self.lock()?;
+            (state.number, state.bytes, state.previous.clone())
+        };
+        let known = file < last || (file == last && offset <= bytes);
+        let opened = if known { open_at(&path(&self.folder, file), offset).map_err(Error::fault)? } else { None };
+        let Some(mut reader) = opened else { return Ok(None) };
+        let (mut links, mut offset, mut line) = (Vec::new(), offset, Vec::new());
+        for _ in 0..deliveries {
+            line.clear();
+            let length = if file == last && offset >= bytes { 0 } else { read_whole(&mut reader, &mut line)? };
+            if length == 0 {
+                let next = (file < last).then_some((file + 1, 0));
+                return Ok(Some(Links { links, next, head }));
+            }
+            offset += length;
+            let entry = Document::parse(&line, &Limits::OURS).map_err(Error::fault)?;
+            for receipt in entry.root().get("receipts").into_iter().flat_map(Node::elements) {
+                let previous = receipt.get("previous_receipt_hash").and_then(Node::as_str).unwrap_or_default();
+                links.push((Digest::of(&json::canonical(receipt)).to_string(), previous.to_owned()));
+            }
+        }
+        Ok(Some(Links { links, next: Some((file, offset)), head }))
     }
 
     /// What the nodes of a provider add up to.
@@ -235,9 +279,10 @@ fn unwritten(error: io::Error) -> Error {
 }
 
 impl State {
-    /// Adds up the lines of the open file; a cut or damaged tail is given up, since its answer was never sent.
-    fn learn(&mut self, now: i64) -> io::Result<()> {
-        let mut reader = BufReader::new(self.file.try_clone()?);
+    /// Adds up the lines of a file and says where they end; a cut or damaged tail is given up, since its answer was
+    /// never sent.
+    fn learn(&mut self, file: &File, now: i64) -> io::Result<u64> {
+        let mut reader = BufReader::new(file);
         let (mut offset, mut line) = (0, Vec::new());
         loop {
             line.clear();
@@ -249,8 +294,7 @@ impl State {
             self.take(entry.root(), offset, now);
             offset += length as u64;
         }
-        self.bytes = offset;
-        self.file.set_len(offset)
+        Ok(offset)
     }
 
     /// Adds a line to the sums.
@@ -313,7 +357,9 @@ impl State {
                     "count": sum.count, "amount": sum.amount.to_string()})
             })
             .collect();
-        let line = json!({"carried": carried, "previous": self.previous});
+        // Until when questions of the files before may be sent again, and so must be known to be the same.
+        let until = self.recent.values().map(|place| place.expires).max().unwrap_or(i64::MIN);
+        let line = json!({"carried": carried, "previous": self.previous, "until": until});
         let number = self.number + 1;
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path(folder, number))?;
         self.file.sync_all()?;
@@ -400,6 +446,44 @@ fn added(receipt: Node<'_>) -> Vec<(Account, Sum)> {
             ((text(citation, "provider_did"), unit.clone(), currency.clone()), Sum { nodes: 1, count, amount })
         })
         .collect()
+}
+
+/// The first file that has to be read: one whose deliveries are over tells the files after it all they need.
+fn first_needed(folder: &Path, last: u32, now: i64) -> io::Result<u32> {
+    let mut number = last;
+    while number > 0 {
+        let mut line = Vec::new();
+        BufReader::new(File::open(path(folder, number))?).read_until(b'\n', &mut line)?;
+        let first = Document::parse(&line, &Limits::OURS).ok();
+        // A kill can leave a file without its first line; then the file before has the sums.
+        let until = first.and_then(|line| line.root().get("until").and_then(Node::as_f64));
+        if until.is_some_and(|until| (until as i64) < now) {
+            break;
+        }
+        number -= 1;
+    }
+    Ok(number)
+}
+
+/// A reader of a file from a place on where a line begins.
+fn open_at(path: &Path, offset: u64) -> io::Result<Option<BufReader<File>>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut before = [0];
+    if offset > 0 && (file.read_at(&mut before, offset - 1)? == 0 || before != *b"\n") {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::Start(offset))?;
+    Ok(Some(BufReader::new(file)))
+}
+
+/// The next line with its end, and how long it is; a line that is being written is none yet.
+fn read_whole(reader: &mut BufReader<File>, line: &mut Vec<u8>) -> Result<u64, Error> {
+    let length = reader.read_until(b'\n', line).map_err(Error::fault)?;
+    Ok(if line.last() == Some(&b'\n') { length as u64 } else { 0 })
 }
 
 fn read_line(file: &File, mut offset: u64) -> io::Result<Vec<u8>> {
@@ -521,6 +605,67 @@ mod tests {
         meter.deliver(&delivery(3, &mixed()[..1]), &identity(), 0).unwrap();
         drop(meter);
         assert_eq!(count(&Meter::open(folder.path(), 0).unwrap()), json!(2));
+    }
+
+    #[test]
+    fn a_question_answered_anew_after_a_change_of_file_is_still_one_delivery() {
+        let folder = tempfile::tempdir().unwrap();
+        let meter = Meter::open(folder.path(), 0).unwrap();
+        meter.deliver(&delivery(1, &mixed()), &identity(), 0).unwrap();
+        let sums = meter.sums("did:web:p").unwrap();
+        for _ in 0..2 {
+            meter.lock().unwrap().begin_file(folder.path(), 0).unwrap();
+        }
+        drop(meter);
+        let meter = Meter::open(folder.path(), 0).unwrap();
+        meter.deliver(&delivery(1, &mixed()), &identity(), 0).unwrap();
+        assert_eq!(meter.sums("did:web:p").unwrap(), sums);
+        drop(meter);
+        assert_eq!(Meter::open(folder.path(), 0).unwrap().sums("did:web:p").unwrap(), sums);
+        // When the question can no longer be sent, the files before are not read any more.
+        assert_eq!(first_needed(folder.path(), 2, 0).unwrap(), 0);
+        assert_eq!(first_needed(folder.path(), 2, 101).unwrap(), 2);
+    }
+
+    #[test]
+    fn a_kill_before_the_first_line_of_a_file_loses_no_sum() {
+        let folder = tempfile::tempdir().unwrap();
+        let meter = Meter::open(folder.path(), 0).unwrap();
+        meter.deliver(&delivery(1, &mixed()), &identity(), 0).unwrap();
+        let (sums, head) = (meter.sums("did:web:p").unwrap(), meter.lock().unwrap().previous.clone());
+        drop(meter);
+        File::create(path(folder.path(), 1)).unwrap();
+        for _ in 0..2 {
+            let meter = Meter::open(folder.path(), 1_000).unwrap();
+            assert_eq!(meter.sums("did:web:p").unwrap(), sums);
+            assert_eq!(meter.lock().unwrap().previous, head);
+        }
+    }
+
+    #[test]
+    fn the_chain_is_read_page_by_page_over_every_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let meter = Meter::open(folder.path(), 0).unwrap();
+        for key in 0..5 {
+            meter.deliver(&delivery(key, &mixed()), &identity(), 0).unwrap();
+            if key % 2 == 1 {
+                meter.lock().unwrap().begin_file(folder.path(), 0).unwrap();
+            }
+        }
+        let (mut place, mut previous, mut count) = (Some((0, 0)), "genesis".to_owned(), 0);
+        while let Some(from) = place {
+            let page = meter.links(from, 2).unwrap().unwrap();
+            for (hash, before) in page.links {
+                assert_eq!(before, previous);
+                (previous, count) = (hash, count + 1);
+            }
+            assert_eq!(page.head, meter.lock().unwrap().previous);
+            place = page.next;
+        }
+        assert_eq!((count, previous), (20, meter.lock().unwrap().previous.clone()));
+        for nowhere in [(0, 1), (9, 0), (2, 1 << 40)] {
+            assert!(meter.links(nowhere, 2).unwrap().is_none(), "{nowhere:?}");
+        }
     }
 
     #[test]

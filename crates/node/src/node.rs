@@ -1,7 +1,7 @@
 //! What a running node owns, and how it starts and stops.
 
 use crate::catalog::Catalog;
-use crate::clock::{Clock, instant};
+use crate::clock::{Clock, Kept, instant};
 use crate::collection::Collection;
 use crate::feeds::{Courier, Feeds, Parts};
 use crate::folder::{METER, STORE};
@@ -14,6 +14,7 @@ use crate::policy::Rules;
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies::Replies;
 use crate::resolve::{Pages, delegates};
+use crate::tokens::Tokens;
 use aql::{Constraints, OverBudget};
 use feed::subscription::{RETENTION_DAYS, RETENTION_DAYS_MIN};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
@@ -85,6 +86,7 @@ pub struct Node {
     pub(crate) replies: Replies,
     pub(crate) meter: Meter,
     pub(crate) pages: Pages,
+    pub(crate) tokens: Tokens,
     pub(crate) identity: Arc<Identity>,
     pub(crate) dids: Dids,
     pub(crate) clock: Clock,
@@ -142,18 +144,19 @@ impl Node {
 
     fn on(store: Store, config: &Config, progress: &mut dyn FnMut(u64, u64)) -> Result<Self, Error> {
         let catalog = Arc::new(Catalog::open(&config.data, &store, progress)?);
-        let replies = Replies::open(&config.data.join("replies"), config.clock.millis())
+        let clock = Kept::open(&config.clock, &config.data, last_change(&store)?);
+        let replies = Replies::open(&config.data.join("replies"), clock.millis())
             .map_err(|error| cannot_use(&config.data, &error))?;
-        let meter = Meter::open(&config.data.join(METER), config.clock.millis())
-            .map_err(|error| cannot_use(&config.data, &error))?;
+        let meter =
+            Meter::open(&config.data.join(METER), clock.millis()).map_err(|error| cannot_use(&config.data, &error))?;
         let did = config.public_url.as_deref().map(did_of).transpose()?.flatten();
         if config.unverified_issuer.is_some() && did.is_some() {
             return Err(Error::fault("a node with a public name answers nobody whose signature cannot be checked"));
         }
-        let keys = Keys::open(&config.data)?.settle(&config.data, config.clock.millis(), did.is_some())?;
+        let keys = Keys::open(&config.data)?.settle(&config.data, clock.millis(), did.is_some())?;
         let identity = match did {
-            Some(did) => Identity::named(keys, did, config.clock.clone()),
-            None => Identity::of_key(keys, config.clock.clone()),
+            Some(did) => Identity::named(keys, did, clock.clone()),
+            None => Identity::of_key(keys, clock.clone()),
         };
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         let door = Door::new(config.door.clone()).map_err(Error::fault)?;
@@ -180,9 +183,11 @@ impl Node {
             replies,
             meter,
             pages: Pages::default(),
+            tokens: Tokens::default(),
             identity,
             dids: Dids::new(Arc::new(door)),
-            clock: config.clock.clone(),
+            keeper: Some(Keeper::start(&catalog, &clock)?),
+            clock,
             unverified_issuer: config.unverified_issuer.clone(),
             over_budget: config.over_budget,
             delegates: delegates()?,
@@ -194,7 +199,6 @@ impl Node {
             quota: config.requests_per_second.map(Quotas::new),
             turns: Turns::new(turns(processors)),
             costly: Costly::start()?,
-            keeper: Some(Keeper::start(&catalog)?),
             catalog,
         })
     }
@@ -203,6 +207,7 @@ impl Node {
     pub fn close(mut self) -> Result<(), Error> {
         self.courier.take();
         self.keeper.take();
+        self.clock.keep_now();
         self.catalog.close()
     }
 
@@ -331,6 +336,12 @@ fn open_store(config: &Config) -> Result<Store, Error> {
     Store::open(&config.data.join(STORE)).map_err(Error::fault)
 }
 
+/// When the last change was made, in milliseconds since 1970: the node has been at least there.
+fn last_change(store: &Store) -> Result<i64, Error> {
+    let last = store.changes_after(store.sequence().saturating_sub(1), 1)?;
+    Ok(last.first().map(|change| change.at).unwrap_or_default())
+}
+
 /// Who runs, who waits, and how many.
 #[derive(Debug)]
 struct Turns {
@@ -422,11 +433,12 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn start(catalog: &Arc<Catalog>) -> Result<Self, Error> {
-        let catalog = Arc::clone(catalog);
+    fn start(catalog: &Arc<Catalog>, clock: &Clock) -> Result<Self, Error> {
+        let (catalog, clock) = (Arc::clone(catalog), clock.clone());
         let (stop, stopped) = channel();
         let run = move || {
             while stopped.recv_timeout(Duration::from_millis(500)) == Err(RecvTimeoutError::Timeout) {
+                clock.keep();
                 if let Err(error) = catalog.keep() {
                     tracing::error!(%error, "the index cannot be written to disk; questions go on from memory");
                 }

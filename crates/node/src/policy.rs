@@ -303,7 +303,14 @@ mod tests {
             data_categories: Some(BTreeSet::from(["public".into()])),
             ..trust::Scope::default()
         };
-        Delegation { principal: did(1), holder: did(2), payer: did(1), scope, expires: 0, tokens: vec!["t".into()] }
+        let token = trust::Token {
+            issuer: did(1),
+            name: "t".into(),
+            max_invocations: None,
+            max_wall_time_seconds: None,
+            expires: 0,
+        };
+        Delegation { principal: did(1), holder: did(2), payer: did(1), scope, expires: 0, tokens: vec![token] }
     }
 
     /// How the stack decides on an action: how many layers ran, the outcome, the last rule.
@@ -389,7 +396,8 @@ mod tests {
         let paid = |delegation: Option<&Delegation>| decide(record.root(), &intent, delegation, &rules()).unwrap();
         assert_eq!(paid(None).conditions, ["the cost is attributed to did:key:z"]);
         assert_eq!(paid(Some(&delegation)).conditions, [format!("the cost is attributed to {}", delegation.payer)]);
-        let deeper = Delegation { tokens: vec!["t".into(), "u".into()], ..delegation };
+        let deeper =
+            Delegation { tokens: [delegation.tokens.clone(), delegation.tokens.clone()].concat(), ..delegation };
         assert!(paid(Some(&deeper)).blocks());
     }
 

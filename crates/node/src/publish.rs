@@ -23,6 +23,9 @@ pub(crate) const SKEW_SECONDS: i64 = 300;
 /// Bytes of a record's id; the longest that an address can carry comfortably.
 pub(crate) const ID_BYTES_MAX: usize = 1_024;
 
+/// Bytes that the actions of one manifest may take over from it, all together.
+pub(crate) const INHERITED_BYTES_MAX: usize = 4 << 20;
+
 const NAME: &str = "urn:rialto:publication:";
 
 /// A message about a record whose cheap checks have passed.
@@ -236,6 +239,7 @@ fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
     if !name.strip_prefix(NAME).is_some_and(|rest| !rest.is_empty() && name.len() <= ID_BYTES_MAX) {
         return Err(invalid("publication_id", "a name such as `urn:rialto:publication:…` belongs here").into());
     }
+    check_plain(&name, Pointer::root().child("publication_id"))?;
     let issued_at = issued_at(&document)?;
     let signed = Signed::read(&document)?;
     let publisher = signed.issuer("publisher_did")?;
@@ -247,6 +251,7 @@ fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
                 .ok_or_else(|| invalid("kind", "manifest, offer, knowledge, receipt or evidence belongs here"))?;
             let (id, restrictions) = (record_id(&document, kind)?, Restrictions::read(document.root())?);
             restrictions.check(record_of(&document))?;
+            check_inheritance(kind, record_of(&document))?;
             Asks::Put { id, kind, body: bytes.to_vec(), restrictions }
         }
     };
@@ -288,7 +293,36 @@ fn record_id(document: &Document, kind: Kind) -> Result<String, Error> {
     };
     let id = aql::own_id(record).or_else(other).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
     let detail = "a record has a name of its own: `tool.did`, `offer_id` or `id`, of at most 1,024 bytes";
-    Ok(id.ok_or_else(|| Refusal::new(Class::InvalidInput, "record_without_id", detail).at(at))?)
+    let without = || Refusal::new(Class::InvalidInput, "record_without_id", detail).at(at.clone());
+    let id = id.ok_or_else(without)?;
+    check_plain(&id, at)?;
+    Ok(id)
+}
+
+/// Each action of a manifest is a candidate of its own, with a copy of what the manifest says for all of them; many
+/// actions under long lists would grow a document a thousand times.
+fn check_inheritance(kind: Kind, record: json::Node<'_>) -> Result<(), Refusal> {
+    let actions = record.get("actions").filter(|_| kind == Kind::Manifest).map_or(0, json::Node::len);
+    let tool = record.get("tool").and_then(|tool| tool.get("categories"));
+    let shared = [tool, record.get("oap_version"), record.get("risk_class")].into_iter().flatten();
+    let each: usize = shared.map(|member| json::canonical(member).len()).sum();
+    let bytes = each.saturating_mul(actions);
+    if bytes <= INHERITED_BYTES_MAX {
+        return Ok(());
+    }
+    let detail = "every action has a copy of `tool.categories`, and together they are too long; shorten the list";
+    let at = Pointer::root().child("record").child("actions");
+    let refusal = Refusal::new(Class::TooLarge, "actions_too_large", detail).at(at);
+    Err(refusal.limited("actions.inherited_bytes", INHERITED_BYTES_MAX as u64, bytes as u64))
+}
+
+/// Logs, addresses and other programs end a name at a control character, and see another one.
+pub(crate) fn check_plain(name: &str, at: Pointer) -> Result<(), Refusal> {
+    if !name.contains(char::is_control) {
+        return Ok(());
+    }
+    let detail = "a name has no control characters";
+    Err(Refusal::new(Class::InvalidInput, "invalid_unicode", detail).at(at))
 }
 
 pub(crate) fn text(document: &Document, name: &str) -> Result<String, Error> {

@@ -129,6 +129,9 @@ pub enum Error {
     /// Ours.
     #[error("{0}")]
     Fault(String),
+    /// The operator's: a key that others can read must be closed before a node may run.
+    #[error("key_permissions: {0}")]
+    Exposed(String),
 }
 
 impl Error {
@@ -174,7 +177,8 @@ impl From<json::ParseError> for Error {
 impl From<trust::SignatureError> for Error {
     fn from(error: trust::SignatureError) -> Self {
         let detail = error.to_string();
-        Refusal::new(Class::AuthRequired, error.code(), detail).at(error.at).into()
+        let class = if error.is_form() { Class::InvalidInput } else { Class::AuthRequired };
+        Refusal::new(class, error.code(), detail).at(error.at).into()
     }
 }
 

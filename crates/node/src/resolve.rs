@@ -131,6 +131,9 @@ impl Node {
             }
             None => {
                 self.charge(&accepted.issuer, Purpose::Message)?;
+                if let Some(chain) = &accepted.delegation {
+                    self.tokens.spend(chain, now)?;
+                }
                 debug_span!("enumerate").in_scope(|| self.walk(accepted))?
             }
         };

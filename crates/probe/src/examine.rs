@@ -1,9 +1,12 @@
 //! RFC 0020 §7: examines a live node and says, requirement by requirement, whether it meets levels Q1 to Q3, and S1 to
 //! S3 of the subscription mechanics that Q3 names.
 
+use crate::completeness::{self, Completeness};
 use crate::corpus::{Case, Corpus};
 use crate::live::{Live, Outcome};
+use crate::receipt::About;
 use crate::requirement::Requirement;
+use crate::surface::{self, Surface};
 use crate::target::Target;
 use anyhow::Result;
 use json::{Value, json};
@@ -79,7 +82,17 @@ pub struct Examination {
     pub unshown: Vec<Requirement>,
     /// Records that could not be withdrawn in the end.
     pub left_behind: Vec<String>,
+    /// How much of known answers came back; nothing when it was not asked for, or no record could be published.
+    pub completeness: Option<Completeness>,
+    /// What the core protocol asks of every tool.
+    pub surface: Surface,
+    pub(crate) about: About,
+    /// Whether every case was meant.
+    pub(crate) is_whole: bool,
 }
+
+/// What the completeness ratio is called where only a part of the examination is asked for.
+const COMPLETENESS: &str = "aql_completeness_ratio";
 
 /// Puts every case to a node; `progress` hears how many are done, and of how many.
 pub fn examine(target: Target, settings: Settings, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Examination> {
@@ -88,8 +101,12 @@ pub fn examine(target: Target, settings: Settings, progress: &(dyn Fn(usize, usi
     let meant = |case: &&Case| case.id.contains(only) || case.requirement.contains(only);
     let cases: Vec<&Case> = corpus.cases().map(|(_, case)| case).filter(meant).collect();
     let (did, has_records) = (target.did().to_owned(), target.records.is_some());
+    let about = About::of(&target.url(""), &target.manifest);
     let live = Live::new(target, settings.seed, settings.clock);
     let outcomes = share(settings.connections, &cases, |case| live.put(case), progress);
+    let surface = surface::look(&live);
+    let measured = has_records && COMPLETENESS.contains(only);
+    let completeness = measured.then(|| completeness::measure(&live, settings.connections)).transpose()?;
     let published = live.take_published();
     let withdrawn = share(settings.connections, &published, |(id, by)| live.withdraw(id, by), &|_, _| {});
     let left_behind = withdrawn.into_iter().filter_map(|done| done.err().map(|error| format!("{error:#}"))).collect();
@@ -113,11 +130,12 @@ pub fn examine(target: Target, settings: Settings, progress: &(dyn Fn(usize, usi
             findings.push(finding);
         }
     }
-    Ok(Examination { did, has_records, findings, unshown, left_behind })
+    let is_whole = only.is_empty();
+    Ok(Examination { did, has_records, findings, unshown, left_behind, completeness, surface, about, is_whole })
 }
 
 /// Does a job for every element, several at once, and gives the results in the order of the elements.
-fn share<T: Sync, R: Send>(
+pub(crate) fn share<T: Sync, R: Send>(
     threads: usize,
     all: &[T],
     job: impl Fn(&T) -> R + Sync,
@@ -223,6 +241,8 @@ impl Examination {
             "passed": passed, "failed": failed, "not_applicable": not_put,
             "requirements": self.findings.iter().map(finding).collect::<Vec<_>>(),
             "left_behind": self.left_behind,
+            "completeness": self.completeness.as_ref().map(Completeness::to_value),
+            "surface": self.surface.to_value(),
         })
     }
 }

@@ -12,22 +12,27 @@ mod requirement;
 mod verdict;
 pub mod fast;
 
+mod completeness;
 mod examine;
 mod live;
 mod parties;
 mod question;
+mod receipt;
 mod shown;
 mod steps;
+mod surface;
 mod target;
 mod wire;
 
 pub use anyhow::Error;
+pub use completeness::Completeness;
 pub use corpus::{Case, Corpus, ExpectedFailure};
 pub use examine::{Examination, Finding, Level, Settings, examine};
 pub use fast::Fast;
 pub use implementation::{Answer, Implementation};
 pub use live::Live;
 pub use requirement::Requirement;
+pub use surface::Surface;
 pub use target::Target;
 pub use verdict::{Report, Verdict, agrees, run};
 #[cfg(feature = "http")]

@@ -75,11 +75,7 @@ impl Target {
         let keys = DidDocument::read(document.root(), &did)?;
         let tool = manifest.pointer("/tool/did").and_then(Value::as_str);
         ensure!(tool == Some(named), "the manifest is of {tool:?} and the DID document of `{named}`");
-        let door = |name: &str| {
-            let told = manifest.get("endpoints")?.get(name)?.as_str()?;
-            let path = told.split_once("://").map_or(told, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
-            Some(format!("{base}{path}"))
-        };
+        let door = |name: &str| Some(format!("{base}{}", path_of(manifest.get("endpoints")?.get(name)?.as_str()?)));
         let Some(intent) = door("intent").or_else(|| door("invoke")) else {
             bail!("the manifest names no endpoint for intents")
         };
@@ -95,6 +91,11 @@ impl Target {
     /// An address of the node.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
+    }
+
+    /// An address that the manifest names, at the base where the node is examined.
+    pub(crate) fn here(&self, told: &str) -> String {
+        self.url(path_of(told))
     }
 
     /// The address of a record.
@@ -152,4 +153,9 @@ impl Target {
         };
         Said { status, bytes, value, unsigned }
     }
+}
+
+/// The path of an address, whoever it is said to belong to.
+fn path_of(told: &str) -> &str {
+    told.split_once("://").map_or(told, |(_, rest)| rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/"))
 }

@@ -84,6 +84,9 @@ fn check_parties(fields: &Fields) -> Result<(), Refusal> {
     if !name.is_some_and(is_line) {
         return Err(intent_id.refusal("invalid_value"));
     }
+    if name.is_some_and(|name| name.chars().any(char::is_control)) {
+        return Err(intent_id.refusal("invalid_unicode"));
+    }
     fields.required("issuer_did")?.matching(DID)?;
     if let Some(agent) = fields.optional("agent_did") {
         agent.matching(DID)?;
@@ -107,7 +110,10 @@ fn check_event_rate(fields: &Fields, category: &str) -> Result<(), Refusal> {
 fn check_signature(fields: &Fields) -> Result<(), Refusal> {
     let Some(signature) = fields.optional("signature") else { return Ok(()) };
     let fields = signature.closed(&["alg", "value", "kid"])?;
-    fields.required("alg")?.one_of(&["EdDSA", "ES256", "ES384"])?;
+    let algorithm = fields.required("alg")?;
+    if !["EdDSA", "ES256", "ES384"].contains(&algorithm.text()?) {
+        return Err(algorithm.refusal("alg_not_allowed"));
+    }
     fields.required("value")?.text()?;
     if let Some(kid) = fields.optional("kid") {
         kid.text()?;

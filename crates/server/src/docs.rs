@@ -8,7 +8,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::HeaderValue;
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode, Uri};
 
 const OPENAPI: &str = include_str!("../openapi.json");
 /// Written by `cargo xtask generate` from `spec/refusals.toml`.
@@ -19,7 +19,7 @@ macro_rules! schemas {
 }
 
 /// The schemas of the documents that go in and out.
-const SCHEMAS: [(&str, &str); 19] = schemas![
+const SCHEMAS: [(&str, &str); 24] = schemas![
     "oap-intent.schema.json",
     "oap-intent-response.schema.json",
     "oap-aql-decision.schema.json",
@@ -27,6 +27,7 @@ const SCHEMAS: [(&str, &str); 19] = schemas![
     "oap-request-envelope.schema.json",
     "oap-manifest.schema.json",
     "oap-deletion-receipt.schema.json",
+    "oap-conformance-receipt.schema.json",
     "rialto-publication.schema.json",
     "rialto-withdrawal.schema.json",
     "rialto-evidence.schema.json",
@@ -39,9 +40,17 @@ const SCHEMAS: [(&str, &str); 19] = schemas![
     "rialto-subscription-events.schema.json",
     "rialto-subscription-state.schema.json",
     "rialto-manifest-event.schema.json",
+    "rialto-discover-request.schema.json",
+    "rialto-discover.schema.json",
+    "rialto-receipt-verification.schema.json",
+    "rialto-receipt-chain.schema.json",
 ];
 
+/// The address in the examples of `openapi.json`.
+const EXAMPLE_BASE: &str = "http://127.0.0.1:7420";
+
 /// The pages for people, made once.
+#[derive(Default)]
 pub(crate) struct Pages {
     docs: String,
 }
@@ -60,9 +69,11 @@ pub(crate) async fn refusals() -> Response<Body> {
     reply::with_type(StatusCode::OK, HeaderValue::from_static("application/json; charset=utf-8"), REFUSALS)
 }
 
-pub(crate) async fn page(State(shared): State<Shared>) -> Response<Body> {
+pub(crate) async fn page(State(shared): State<Shared>, headers: HeaderMap, uri: Uri) -> Response<Body> {
     let html = HeaderValue::from_static("text/html; charset=utf-8");
-    let mut response = reply::with_type(StatusCode::OK, html, shared.pages.docs.clone());
+    // Whoever reads the page can try its examples as they stand: they name the address that was asked.
+    let docs = shared.pages.docs.replace(EXAMPLE_BASE, &shared.base(&headers, &uri));
+    let mut response = reply::with_type(StatusCode::OK, html, docs);
     // The page is ours alone: it runs nothing, loads nothing from elsewhere and is framed by nobody.
     let policy =
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -28,7 +28,7 @@ mod connection;
 mod listen;
 
 pub use listen::{Listening, Patience, ServeError, Tls, serve};
-pub use routes::router;
+pub use routes::{router, vital};
 pub use sources::Bounds;
 #[cfg(feature = "otel")]
 pub use telemetry::{Exporter, ExporterError};

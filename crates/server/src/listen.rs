@@ -19,7 +19,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -199,7 +199,7 @@ pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: 
     loop {
         tokio::select! {
             accepted = listening.listener.accept() => match accepted {
-                Ok((stream, from)) => house.receive(stream, Source::of(from.ip()), graceful.watcher()),
+                Ok((stream, from)) => house.receive(stream, from.ip(), graceful.watcher()),
                 Err(error) => {
                     // Out of descriptors, mostly: others must go before anybody can come.
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -216,6 +216,10 @@ pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: 
         tracing::warn!("some requests were still under way and are cut off");
     }
 }
+
+/// The address of this machine at which a connection arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Here(pub(crate) Option<IpAddr>);
 
 /// What every connection needs.
 #[derive(Clone)]
@@ -238,16 +242,17 @@ enum Admission {
 
 impl House {
     /// Lets somebody in, tells them that there is no room, or hangs up.
-    fn receive(&self, stream: TcpStream, source: Source, watcher: Watcher) {
+    fn receive(&self, stream: TcpStream, from: IpAddr, watcher: Watcher) {
+        let source = Source::of(from);
         let Some(admission) = self.admit(source).map(Arc::new) else { return };
-        let house = self.clone();
+        let (house, here) = (self.clone(), Here(stream.local_addr().ok().map(|here| here.ip().to_canonical())));
         tokio::spawn(async move {
             let _ = stream.set_nodelay(true);
             match &house.tls {
-                None => house.converse(stream, source, &admission, watcher).await,
+                None => house.converse(stream, source, here, &admission, watcher).await,
                 Some(tls) => {
                     if let Some(stream) = shake_hands(stream, tls, house.patience).await {
-                        house.converse(stream, source, &admission, watcher).await;
+                        house.converse(stream, source, here, &admission, watcher).await;
                     }
                 }
             }
@@ -264,7 +269,7 @@ impl House {
         Some(Admission::Full { _place: place, refusal })
     }
 
-    async fn converse<S>(&self, stream: S, source: Source, admission: &Arc<Admission>, watcher: Watcher)
+    async fn converse<S>(&self, stream: S, source: Source, here: Here, admission: &Arc<Admission>, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -281,6 +286,7 @@ impl House {
             let under_way = begun.begin();
             let (node, full, mut router) = (Arc::clone(&node), full.clone(), router.clone());
             request.extensions_mut().insert(patience);
+            request.extensions_mut().insert(here);
             request.extensions_mut().insert((Arc::clone(&sources), source));
             request.extensions_mut().insert(invitation.clone());
             async move {

@@ -47,7 +47,7 @@ pub(crate) fn refused(node: &Node, request_id: &str, error: &Error) -> Response<
             }
             response
         }
-        Error::Fault(fault) => {
+        Error::Fault(fault) | Error::Exposed(fault) => {
             tracing::error!(request_id, fault, "a job failed");
             let detail = "the node failed here, and its operator is told; the same message may be sent again";
             let refusal = Refusal::new(Class::Internal, "internal_error", detail);

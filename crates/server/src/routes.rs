@@ -2,14 +2,14 @@
 
 use crate::connection::Invitation;
 use crate::docs::{self, Pages};
-use crate::listen::Patience;
+use crate::listen::{Here, Patience};
 use crate::metrics::Metrics;
 use crate::sources::{Source, Sources};
 use crate::{reply, request, sse, subscriptions, telemetry, ws};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{MatchedPath, Path, Query, Request, State};
-use axum::http::header::{ACCEPT, HOST, HeaderValue};
+use axum::http::header::{ACCEPT, HOST, HeaderValue, ORIGIN};
 use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
@@ -46,8 +46,18 @@ pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
     let scheme = if tls { "https" } else { "http" };
     let base = base.map(|base| Arc::from(base.trim_end_matches('/')));
     let shared = Shared { node, pages: Arc::new(Pages::new()), metrics: Arc::new(Metrics::new()), base, scheme };
-    routes()
-        .into_iter()
+    of(routes().into_iter(), shared)
+}
+
+/// How a node is doing and nothing else, for a listener of its own that strangers do not reach; plain HTTP.
+pub fn vital(node: Arc<Node>) -> Router {
+    let (pages, metrics) = (Arc::new(Pages::default()), Arc::new(Metrics::new()));
+    let shared = Shared { node, pages, metrics, base: None, scheme: "http" };
+    of([("/health", get(health))].into_iter(), shared)
+}
+
+fn of(routes: impl Iterator<Item = (&'static str, MethodRouter<Shared>)>, shared: Shared) -> Router {
+    routes
         .fold(Router::new(), |router, (path, job)| router.route(path, job))
         .fallback(nowhere)
         .method_not_allowed_fallback(not_allowed)
@@ -56,7 +66,7 @@ pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
 }
 
 /// Every path and what it does; the same list as in `openapi.json`.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 24] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 29] {
     [
         ("/oap/intent", post(intent)),
         ("/oap/intent/socket", get(intent_socket)),
@@ -74,6 +84,11 @@ pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 24] {
         ("/oap/audit", get(audit)),
         ("/oap/data/delete", post(delete_data)),
         ("/oap/incident", get(incidents)),
+        ("/oap/discover", post(discover)),
+        ("/oap/conformance-receipt", get(conformance_receipt)),
+        ("/oap-conformance-receipt.json", get(conformance_receipt)),
+        ("/oap/receipt-verify", post(verify_receipt)),
+        ("/oap/receipt-chain/export", get(receipt_chain)),
         ("/.well-known/oap-tool.json", get(manifest)),
         ("/.well-known/did.json", get(did_document)),
         ("/health", get(health)),
@@ -93,7 +108,9 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
     let method = request.method().clone();
     let span = telemetry::request_span(request.headers(), &method, &route, &id);
     let from = request.extensions().get::<(Arc<Sources>, Source)>().cloned();
-    let meant = shared.is_meant(request.headers(), request.uri());
+    let here = request.extensions().get::<Here>().copied().unwrap_or_default();
+    let meant = shared.is_meant(request.headers(), request.uri(), here);
+    let foreign = shared.is_foreign(request.headers(), request.uri());
     request.extensions_mut().insert(Asked { id: id.clone(), patience });
     let answered = async {
         let _place = match from.as_ref().map(|(sources, source)| admit(sources, *source, &route)).transpose() {
@@ -102,6 +119,9 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
         };
         if !meant {
             return reply::refused(&shared.node, &id, &misdirected().into());
+        }
+        if foreign {
+            return reply::refused(&shared.node, &id, &of_another_origin().into());
         }
         let answer = tokio::time::timeout(patience.answer, next.run(request)).await;
         answer.unwrap_or_else(|_| reply::refused(&shared.node, &id, &overdue().into()))
@@ -135,6 +155,11 @@ fn admit<'a>(sources: &'a Sources, source: Source, route: &str) -> Result<Option
 fn misdirected() -> Refusal {
     let detail = "this node is not known by the name in `Host`; use the address in its manifest";
     Refusal::new(Class::Misdirected, "misdirected_request", detail)
+}
+
+fn of_another_origin() -> Refusal {
+    let detail = "pages of other origins are told nothing; ask from a program, or from a page of this node";
+    Refusal::new(Class::PolicyBlock, "origin_not_allowed", detail)
 }
 
 fn overdue() -> Refusal {
@@ -330,6 +355,53 @@ async fn incidents(State(shared): State<Shared>, Extension(asked): Extension<Ask
     shared.reply(&asked, told)
 }
 
+async fn discover(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    headers: HeaderMap,
+    uri: Uri,
+    body: Body,
+) -> Response<Body> {
+    let discovered = async {
+        let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
+        let (node, base) = (Arc::clone(&shared.node), shared.base(&headers, &uri));
+        blocking(move || node.discover(&bytes, &base)).await
+    };
+    shared.reply(&asked, discovered.await)
+}
+
+async fn conformance_receipt(State(shared): State<Shared>, Extension(asked): Extension<Asked>) -> Response<Body> {
+    let node = Arc::clone(&shared.node);
+    let shown = blocking(move || node.conformance_receipt()).await;
+    shared.reply(&asked, shown)
+}
+
+async fn verify_receipt(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response<Body> {
+    let verified = async {
+        let bytes = request::body(&headers, body, &Limits::DOCUMENT, asked.patience.body).await?;
+        let node = Arc::clone(&shared.node);
+        blocking(move || node.verify_receipt(&bytes)).await
+    };
+    shared.reply(&asked, verified.await)
+}
+
+async fn receipt_chain(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    Query(query): Asking,
+) -> Response<Body> {
+    let node = Arc::clone(&shared.node);
+    match blocking(move || node.receipt_chain(query.get("cursor").map(String::as_str))).await {
+        Ok(lines) => reply::with_type(StatusCode::OK, HeaderValue::from_static("application/x-ndjson"), lines),
+        Err(error) => reply::refused(&shared.node, &asked.id, &error),
+    }
+}
+
 async fn manifest(State(shared): State<Shared>, headers: HeaderMap, uri: Uri) -> Response<Body> {
     reply::json(&shared.node.manifest(&shared.base(&headers, &uri)))
 }
@@ -394,9 +466,16 @@ impl Shared {
         format!("{}://{host}", self.scheme)
     }
 
+    /// Whether a request comes from a browser's page of another origin, which has no business here.
+    fn is_foreign(&self, headers: &HeaderMap, uri: &Uri) -> bool {
+        let ours = self.base(headers, uri);
+        headers.get_all(ORIGIN).iter().any(|origin| !origin.as_bytes().eq_ignore_ascii_case(ours.as_bytes()))
+    }
+
     /// Whether a request names this node. A stranger's page can let its own name lead to our address, so on loopback,
-    /// and where the operator said how the node is called, other names are refused; addresses in digits are nobody's.
-    fn is_meant(&self, headers: &HeaderMap, uri: &Uri) -> bool {
+    /// and where the operator said how the node is called, other names are refused. An address in digits is ours when
+    /// it is loopback or the one at which the connection arrived.
+    fn is_meant(&self, headers: &HeaderMap, uri: &Uri, here: Here) -> bool {
         let Some(host) = authority(headers, uri).map(host_of) else { return false };
         // Two names are one too many: whoever stands before the node may have believed the other one.
         if headers.get_all(HOST).iter().count() > 1 {
@@ -407,8 +486,11 @@ impl Shared {
             None if self.scheme == "https" => return true,
             None => None,
         };
-        let digits = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
-        digits || host.eq_ignore_ascii_case("localhost") || ours.is_some_and(|ours| host.eq_ignore_ascii_case(ours))
+        let digits = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+        let at_home = |digits: IpAddr| digits.is_loopback() || Some(digits.to_canonical()) == here.0;
+        digits.is_some_and(at_home)
+            || host.eq_ignore_ascii_case("localhost")
+            || ours.is_some_and(|ours| host.eq_ignore_ascii_case(ours))
     }
 }
 

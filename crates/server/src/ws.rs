@@ -140,7 +140,7 @@ fn refused(node: &Node, error: &Error) -> Vec<u8> {
     let id = crate::request::own_id();
     match error {
         Error::Refusal(refusal) => node.refuse(&id, refusal),
-        Error::Fault(fault) => {
+        Error::Fault(fault) | Error::Exposed(fault) => {
             tracing::error!(fault, "a job on a socket failed");
             let detail = "the node failed here, and its operator is told; the same message may be sent again";
             node.refuse(&id, &Refusal::new(Class::Internal, "internal_error", detail))

@@ -38,8 +38,23 @@ pub struct Delegation {
     pub scope: Scope,
     /// Until when it lasts, in seconds since 1970.
     pub expires: i64,
-    /// The names of the tokens, the principal's first.
-    pub tokens: Vec<String>,
+    /// The tokens, the principal's first.
+    pub tokens: Vec<Token>,
+}
+
+/// A token of a chain that holds, and how much it may be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Who gave it.
+    pub issuer: Did,
+    /// Its `jti`, which is its name among those of its issuer.
+    pub name: String,
+    /// How often it may be used; no bound when absent.
+    pub max_invocations: Option<u64>,
+    /// For how long it may be used, in seconds; no bound when absent.
+    pub max_wall_time_seconds: Option<u64>,
+    /// Its end, in seconds since 1970.
+    pub expires: i64,
 }
 
 /// What a token allows. What is `None` is not bounded.
@@ -195,7 +210,7 @@ impl Chain {
             payer: self.payer(last).clone(),
             scope: last.scope.clone(),
             expires: last.expires,
-            tokens: self.links.iter().map(|link| link.name.clone()).collect(),
+            tokens: self.links.iter().map(Link::token).collect(),
         }))
     }
 
@@ -258,6 +273,16 @@ impl Link {
             },
             at,
         })
+    }
+
+    fn token(&self) -> Token {
+        Token {
+            issuer: self.issuer.clone(),
+            name: self.name.clone(),
+            max_invocations: self.scope.max_invocations,
+            max_wall_time_seconds: self.scope.max_wall_time_seconds,
+            expires: self.expires,
+        }
     }
 
     fn refuse(&self, problem: ChainProblem) -> ChainError {

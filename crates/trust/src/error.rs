@@ -20,6 +20,11 @@ impl SignatureError {
         Self { at, problem: problem.into() }
     }
 
+    /// Whether the message is not written as it must be, whoever signed it.
+    pub fn is_form(&self) -> bool {
+        self.problem.is_form()
+    }
+
     /// The stable name for programs.
     pub fn code(&self) -> &'static str {
         self.problem.code()
@@ -70,6 +75,21 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// Whether the message is not written as it must be; all else is about what its signature proves.
+    fn is_form(&self) -> bool {
+        match self {
+            Self::SignatureEncoding | Self::AlgNotAllowed | Self::Did(_) => true,
+            Self::SignatureMissing
+            | Self::AlgKeyMismatch
+            | Self::KidNotAuthorized
+            | Self::KidAmbiguous
+            | Self::SignatureInvalid
+            | Self::KeyNotFound
+            | Self::KeyRetired
+            | Self::Document(_) => false,
+        }
+    }
+
     /// The stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {

@@ -21,7 +21,7 @@ pub mod encoding;
 
 pub use algorithm::Algorithm;
 pub use delegation::{
-    Chain, ChainError, ChainProblem, DELEGATION_LINKS_MAX, DELEGATION_SECONDS_MAX, Delegation, Scope, sign_token,
+    Chain, ChainError, ChainProblem, DELEGATION_LINKS_MAX, DELEGATION_SECONDS_MAX, Delegation, Scope, Token, sign_token,
 };
 pub use did::{Did, DidError, DidUrl, Method};
 pub use digest::Digest;

@@ -1,21 +1,28 @@
-//! `rialto conformance`: examines a live node, anybody's, and says whether it meets levels Q1 to Q3 (RFC 0020 §7).
+//! `rialto conformance`: examines a live node, anybody's, says whether it meets levels Q1 to Q3 (RFC 0020 §7), and
+//! signs a conformance receipt about it (RFC 0019).
 
 use crate::failure::{Exit, Failure};
-use crate::output::text::{shown, wrap};
+use crate::files;
+use crate::keys::{KeyChoice, Signer};
+use crate::output::text::{json_lines, shown, wrap};
 use crate::output::{self, BAD, DIM, GOOD, STRONG, WARN, count, paint};
 use crate::{chance, clock, house};
 use probe::{Examination, Finding, Http, Level, Settings, Target};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Examine a live node against the conformance corpus
 ///
 /// Puts every case of the corpus that can be put over HTTP to the node at URL, publishing records of its own and
-/// withdrawing them afterwards, and reports levels Q1 to Q3 of RFC 0020, and S1 to S3 of the subscriptions that it names, requirement by requirement. The exit code is 0
-/// when the level asked for is met.
+/// withdrawing them afterwards, and reports levels Q1 to Q3 of RFC 0020, and S1 to S3 of the subscriptions that it
+/// names, requirement by requirement. A set of records with known answers shows how much of them comes back
+/// (`aql_completeness_ratio`). With --receipt the findings of a whole examination are signed. The exit code is 0 when
+/// the level asked for is met.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   rialto conformance http://127.0.0.1:7420
+  rialto conformance http://127.0.0.1:7420 --receipt receipt.json
   rialto conformance https://node.example --only AQL-SIG --json")]
 pub(crate) struct Conformance {
     /// The address of the node
@@ -37,6 +44,13 @@ pub(crate) struct Conformance {
     /// The report as JSON, for programs
     #[arg(long)]
     json: bool,
+
+    /// Where a signed conformance receipt goes; a node shows `conformance-receipt.json` of its data folder
+    #[arg(long, value_name = "FILE", conflicts_with = "only")]
+    receipt: Option<PathBuf>,
+
+    #[command(flatten)]
+    key: KeyChoice,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -75,12 +89,22 @@ impl Conformance {
         let examined = examined.map_err(cannot)?;
         let text = if self.json { format!("{}\n", examined.to_value()) } else { described(&examined) };
         output::print(&text)?;
+        if let Some(path) = &self.receipt {
+            self.write_receipt(&examined, path)?;
+        }
         let reached = match self.level {
             Wanted::Q1 => examined.q1(),
             Wanted::Q2 => examined.q2(),
             Wanted::Q3 => examined.q3(),
         };
         Ok(if reached == Level::Met { Exit::Fine } else { Exit::No })
+    }
+
+    fn write_receipt(&self, examined: &Examination, path: &PathBuf) -> Result<(), Failure> {
+        let signer = Signer::new(&self.key);
+        let receipt = examined.receipt(signer.key()?, clock::now(), &chance::uuid()?);
+        let receipt = receipt.map_err(|error| Failure::refused(format!("there is no receipt: {error:#}")))?;
+        files::write(Some(path), &json_lines(&format!("{receipt:#}")))
     }
 }
 
@@ -107,6 +131,7 @@ fn described(examined: &Examination) -> String {
     for left in &examined.left_behind {
         text.push_str(&format!("{} {}\n", paint(WARN, "left behind:"), shown(left)));
     }
+    text.push_str(&beside(examined));
     text.push('\n');
     for requirement in &examined.unshown {
         let told = format!("{} {}: {}", requirement.id, requirement.level, requirement.text);
@@ -120,6 +145,32 @@ fn described(examined: &Examination) -> String {
         };
         let of = if name.starts_with('Q') { "RFC 0020" } else { "RFC 0022" };
         text.push_str(&format!("{}\n", paint(style, format!("{of} level {name} {verdict}"))));
+    }
+    text
+}
+
+/// What is measured and looked at beside the corpus.
+fn beside(examined: &Examination) -> String {
+    let mut text = String::new();
+    if let Some(found) = &examined.completeness {
+        let style = if found.is_whole() { GOOD } else { BAD };
+        text.push_str(&format!(
+            "\n{} {}: {} of {} true answers to {} came back, {} came that are none\n",
+            paint(STRONG, "aql_completeness_ratio"),
+            paint(style, format!("{}", found.ratio())),
+            found.returned,
+            found.true_answers,
+            count(found.questions, "question"),
+            found.unexpected,
+        ));
+        for flaw in &found.flaws {
+            text.push_str(&format!("  {} {}\n", paint(BAD, "failed"), shown(flaw)));
+        }
+    }
+    for (level, flaws) in [("L0", &examined.surface.l0), ("L1", &examined.surface.l1)] {
+        for flaw in flaws {
+            text.push_str(&format!("{} {level} asks for {}\n", paint(WARN, "note:"), shown(flaw)));
+        }
     }
     text
 }

@@ -6,7 +6,7 @@ use crate::house::{self, DataFolder};
 use crate::output::{self, DIM, GOOD, STRONG, paint};
 use crate::serving::{Serving, cannot_serve};
 use json::json;
-use node::{Config, DoorPolicy, Node, Operator};
+use node::{Config, DoorPolicy, Operator};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use server::{Bounds, Tls};
 use std::net::SocketAddr;
@@ -34,6 +34,10 @@ pub(crate) struct Serve {
     /// The address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420")]
     listen: SocketAddr,
+
+    /// An address of this machine that answers /health alone, however many connections the node has
+    #[arg(long, value_name = "ADDRESS")]
+    health_listen: Option<SocketAddr>,
 
     /// The address under which others reach the node; an https one gives it the name did:web:…
     #[arg(long, value_name = "URL")]
@@ -108,11 +112,12 @@ impl Serve {
         };
         let node = house::open(&config)?;
         let per_source = self.requests_per_source;
-        let serving = Serving::start_with(node, self.listen, self.public_url.as_deref(), tls, |bounds| Bounds {
+        let (listen, health, url) = (self.listen, self.health_listen, self.public_url.as_deref());
+        let serving = Serving::start_with(node, listen, health, url, tls, |bounds| Bounds {
             source_requests_per_second: per_source.or(bounds.source_requests_per_second),
             ..bounds
         })?;
-        self.tell(serving.url(), serving.node())?;
+        self.tell(&serving)?;
         let served = serving.until_told();
         telemetry.close();
         served.map(|()| Exit::Fine)
@@ -154,10 +159,15 @@ impl Serve {
     }
 
     /// One line when the node is ready, for people or for programs.
-    fn tell(&self, url: &str, node: &Node) -> Result<(), Failure> {
+    fn tell(&self, serving: &Serving) -> Result<(), Failure> {
+        let (url, node) = (serving.url(), serving.node());
         let did = node.identity().did().as_str();
         if self.json {
-            return output::print(&format!("{}\n", json!({"address": url, "did": did})));
+            let mut told = json!({"address": url, "did": did});
+            if let (Some(members), Some(health)) = (told.as_object_mut(), serving.health_url()) {
+                members.insert("health_address".to_owned(), json!(health));
+            }
+            return output::print(&format!("{told}\n"));
         }
         let records: u64 = node.counts().unwrap_or_default().iter().map(|(_, count)| count).sum();
         output::print(&format!(

@@ -34,7 +34,8 @@ fn examined(url: &str, only: &str, between: fn(&str, &mut Reply)) -> Examination
 fn the_node_meets_q1_to_q3_in_every_case_that_can_be_put() {
     let home = Home::new("examined");
     let (node, _) = program(&home).serve().unwrap();
-    let ran = home.run(&["conformance", &node.url, "--level", "Q3", "--json"]);
+    let shown = home.path("data/conformance-receipt.json");
+    let ran = home.run(&["conformance", &node.url, "--level", "Q3", "--json", "--receipt", &shown]);
     let report: Value = serde_json::from_str(&ran.out).unwrap();
     let failed: Vec<&Value> = report["requirements"]
         .as_array()
@@ -54,6 +55,50 @@ fn the_node_meets_q1_to_q3_in_every_case_that_can_be_put() {
     assert_eq!(unshown, ["SUB-06", "SUB-21", "SUB-22"]);
     assert!(report["passed"].as_u64().unwrap() >= 1_841, "{}", report["passed"]);
     assert!(report["not_applicable"].as_u64().unwrap() <= 46, "{}", report["not_applicable"]);
+    let found = &report["completeness"];
+    assert_eq!((&found["aql_completeness_ratio"], &found["unexpected"]), (&json!(1.0), &json!(0)), "{found}");
+    assert_eq!(report["surface"], json!({"levels": ["L0", "L1"], "l0": [], "l1": []}));
+    the_receipt_is_sound_and_shown(&node.url, &report, &std::fs::read(&shown).unwrap());
+}
+
+/// What the examination said stands in the receipt, signed, and the node shows it as it is.
+#[track_caller]
+fn the_receipt_is_sound_and_shown(url: &str, report: &Value, bytes: &[u8]) {
+    let receipt = json::Document::parse(bytes, &json::Limits::DOCUMENT).unwrap();
+    let list = trust::SignedList::read(&receipt, "peer_witnesses").unwrap();
+    let examiner = list.signers().next().unwrap().clone();
+    list.verify_with(&trust::DidDocument::of_key(&examiner).unwrap()).unwrap();
+    let value = receipt.root().to_value();
+    assert_eq!(value["aql_completeness_ratio"], json!(1));
+    assert_eq!((&value["aql_levels"], &value["claimed_levels"]), (&json!(["Q1", "Q2"]), &json!(["L0", "L1"])));
+    assert_eq!((&value["implementation"]["did"], &value["results_summary"]["failed"]), (&report["did"], &json!(0)));
+    assert_eq!(value["results_hash"], json!(trust::Digest::of(&json::canonical_value(report)).to_string()));
+    assert_eq!(
+        (&value["attestor"]["did"], &value["attestor"]["method"]),
+        (&json!(examiner.as_str()), &json!("live_witness"))
+    );
+    let get = |path: &str| {
+        let url = format!("{url}{path}");
+        Http::new().unwrap().exchange(&Request { method: "GET", url: &url, media_type: "", body: &[] }).unwrap()
+    };
+    let shown = get("/oap/conformance-receipt");
+    assert_eq!((shown.status, shown.body.as_slice()), (200, bytes));
+    let manifest: Value = serde_json::from_slice(&get("/.well-known/oap-tool.json").body).unwrap();
+    assert_eq!(manifest["conformance"]["claimed_levels"], json!(["L0", "L1"]));
+}
+
+#[test]
+fn a_node_that_leaves_answers_out_has_a_lower_ratio() {
+    let home = Home::new("examined-for-completeness");
+    let (node, _) = program(&home).serve().unwrap();
+    // Pages after the first get lost on the way.
+    let short = examined(&node.url, "aql_completeness_ratio", |url, reply| {
+        if url.contains("cursor=") {
+            *reply = Reply { status: 500, body: b"{}".to_vec() };
+        }
+    });
+    let short = short.completeness.unwrap();
+    assert!(short.ratio() < 1.0 && !short.flaws.is_empty() && !short.is_whole(), "{short:?}");
 }
 
 #[test]

@@ -36,9 +36,9 @@ fn a_key_that_others_can_read_is_not_used() {
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::metadata(home.path("deep/er")).unwrap().permissions().mode() & 0o777, 0o700);
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
-    let ran = home.run(&["keys", "show", "--file", &file]).exits(3);
+    let ran = home.run(&["keys", "show", "--file", &file]).exits(78);
     ran.complains("others can read the key file").complains("(mode 640)").complains("chmod 600");
-    home.run(&["sign", &intent("battery-reading-list"), "--key", &file]).exits(3).complains("chmod 600");
+    home.run(&["sign", &intent("battery-reading-list"), "--key", &file]).exits(78).complains("chmod 600");
 }
 
 #[test]

@@ -3,7 +3,11 @@
 use crate::run::Home;
 use conformance::attack::{Corpus, attack};
 use conformance::crash::{self, Faults, Program};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 fn program(home: &Home) -> Program {
     Program::new(Path::new(env!("CARGO_BIN_EXE_rialto")), Path::new(&home.path("")))
@@ -70,4 +74,44 @@ fn every_attack_of_the_corpus_fails() {
     let fell: Vec<_> = attacked.verdicts.iter().filter(|verdict| verdict.wrong.is_some()).collect();
     assert!(fell.is_empty() && attacked.leaks.is_empty(), "{fell:#?} {:?}", attacked.leaks);
     assert_eq!(attacked.verdicts.len(), corpus.cases().count());
+}
+
+/// A node with a hundred and twenty-eight descriptors, while strangers hold every connection that it gives.
+#[test]
+fn how_the_node_is_can_be_asked_while_strangers_hold_every_connection() {
+    let home = Home::new("exhausted");
+    let data = home.path("data");
+    let serve = ["serve", "--json", "--log", "error", "--data", &data, "--listen", "127.0.0.1:0"];
+    let mut child = Command::new("sh")
+        .args(["-c", "ulimit -n 128; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_rialto")])
+        .args(serve)
+        .args(["--health-listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let told: json::Value = serde_json::from_str(&line).unwrap();
+    let address = |name: &str| told[name].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+    let (doors, health) = (address("address"), address("health_address"));
+    let healthy = |at: &str| -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect(at)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut said = String::new();
+        stream.read_to_string(&mut said)?;
+        Ok(said.starts_with("HTTP/1.1 200"))
+    };
+    let held: Vec<TcpStream> = (0..300).filter_map(|_| TcpStream::connect(&doors).ok()).collect();
+    for _ in 0..5 {
+        assert!(healthy(&health).unwrap(), "the listener of its own answers");
+    }
+    drop(held);
+    let again = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        healthy(&doors).unwrap_or_default()
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(again, "once they have gone, everybody is answered again");
 }

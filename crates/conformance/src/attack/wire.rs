@@ -31,6 +31,16 @@ impl Connection {
         Ok(Self(stream))
     }
 
+    /// Reads what has come; a process that was stopped for a while goes on.
+    fn receive(&mut self, block: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            match self.0.read(block) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
+    }
+
     /// Sends a whole request and reads its reply.
     pub(crate) fn exchange(&mut self, request: &[u8]) -> Result<Reply> {
         // The node may refuse and close before it has read everything; what it said is still there.
@@ -41,7 +51,7 @@ impl Connection {
             if let Some(at) = seen.windows(4).position(|window| window == b"\r\n\r\n") {
                 break at + 4;
             }
-            match self.0.read(&mut block)? {
+            match self.receive(&mut block)? {
                 0 => bail!("the connection was closed without a reply"),
                 count => seen.extend_from_slice(block.get(..count).unwrap_or_default()),
             }
@@ -56,7 +66,7 @@ impl Connection {
         let mut reply = Reply { status, head, body };
         let length = length.unwrap_or_default();
         while reply.body.len() < length {
-            match self.0.read(&mut block)? {
+            match self.receive(&mut block)? {
                 0 => bail!("the reply broke off"),
                 count => reply.body.extend_from_slice(block.get(..count).unwrap_or_default()),
             }

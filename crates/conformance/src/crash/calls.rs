@@ -56,26 +56,16 @@ pub fn calls(program: &Program, stride: usize, seed: u64, progress: &mut dyn FnM
     let sender = base(&image, seed, BASE)?;
     let kinds = Scene::ALL.into_iter().flat_map(|(name, scene)| STORAGE.map(|kind| (name, scene, kind)));
     for (name, scene, kind) in kinds.filter(|(_, scene, kind)| scene.makes(kind)) {
-        let mut call = 1;
-        loop {
-            let here = tempfile::tempdir()?;
-            let stage =
-                Stage { program: program.at(here.path()), image: image.data(), kind, call, folder: here.path() };
+        let play = |call: usize, here: &Path, faults: &mut Faults| {
+            let stage = Stage { program: program.at(here), image: image.data(), kind, call, folder: here };
             let place = format!("{name}, `{kind}` {call}");
-            if !stage.play(scene, sender.clone(), &place, &mut faults)? {
-                break;
-            }
-            faults.note(&format!("kills {name}, at `{kind}`"));
-            faults.seconds = begun.elapsed().as_secs_f64();
-            progress(&faults);
-            if !faults.is_clean() {
-                let _ = here.keep();
-                return Ok(faults);
-            }
-            call += stride;
+            let killed = stage.play(scene, sender.clone(), &place, faults)?;
+            Ok(killed.then(|| format!("kills {name}, at `{kind}`")))
+        };
+        if !faults.at_every_call(stride, begun, progress, play)? {
+            break;
         }
     }
-    faults.seconds = begun.elapsed().as_secs_f64();
     Ok(faults)
 }
 

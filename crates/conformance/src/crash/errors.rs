@@ -5,6 +5,7 @@ use super::script::{Ending, Faults, Sender, base, copy, settle};
 use super::strace::Strace;
 use anyhow::{Result, ensure};
 use rustix::process::{Signal, kill_process};
+use std::path::Path;
 
 /// Messages of the script; the disk fails somewhere in it.
 const WRITES: usize = 20;
@@ -27,30 +28,23 @@ pub fn errors(program: &Program, stride: usize, seed: u64, progress: &mut dyn Fn
     let sender = base(&image, seed, BASE)?;
     for (name, calls) in CALLS {
         for (scene, failed) in [("while writing", Trial::write as Play), ("at a start", Trial::start as Play)] {
-            let mut call = 1;
-            loop {
-                let here = tempfile::tempdir()?;
-                let program = program.at(here.path());
+            let play = |call: usize, here: &Path, faults: &mut Faults| {
+                let program = program.at(here);
                 copy(image.data(), program.data())?;
                 let place = format!("{name} {scene}, call {call}");
                 let fault = format!("error=EIO:when={call}");
                 let mut trial = Trial { program, calls, fault, sender: sender.clone(), place: place.clone() };
-                if !failed(&mut trial, &mut faults)? {
-                    break;
+                if !failed(&mut trial, faults)? {
+                    return Ok(None);
                 }
-                settle(&trial.program, &mut trial.sender, &place, &mut faults)?;
-                faults.note(&format!("{name} {scene}"));
-                faults.seconds = begun.elapsed().as_secs_f64();
-                progress(&faults);
-                if !faults.is_clean() {
-                    let _ = here.keep();
-                    return Ok(faults);
-                }
-                call += stride;
+                settle(&trial.program, &mut trial.sender, &place, faults)?;
+                Ok(Some(format!("{name} {scene}")))
+            };
+            if !faults.at_every_call(stride, begun, progress, play)? {
+                return Ok(faults);
             }
         }
     }
-    faults.seconds = begun.elapsed().as_secs_f64();
     Ok(faults)
 }
 

@@ -57,6 +57,30 @@ impl Faults {
         }
     }
 
+    /// Plays a scene at every `stride`-th call, in a folder of its own each time, until `play` says that no call is
+    /// left; else it says what was done. Whether to go on: what broke stays where it is, for whoever looks.
+    pub(crate) fn at_every_call(
+        &mut self,
+        stride: usize,
+        begun: std::time::Instant,
+        progress: &mut dyn FnMut(&Self),
+        mut play: impl FnMut(usize, &Path, &mut Self) -> Result<Option<String>>,
+    ) -> Result<bool> {
+        for call in (1..).step_by(stride) {
+            let here = tempfile::tempdir()?;
+            let Some(done) = play(call, here.path(), self)? else { break };
+            self.note(&done);
+            self.seconds = begun.elapsed().as_secs_f64();
+            progress(self);
+            if !self.is_clean() {
+                let _ = here.keep();
+                return Ok(false);
+            }
+        }
+        self.seconds = begun.elapsed().as_secs_f64();
+        Ok(true)
+    }
+
     /// Takes over what a check found, with where it was.
     pub(crate) fn add(&mut self, place: &str, toll: &Toll) {
         let (sum, more) = (&mut self.broken, &toll.broken);

@@ -118,3 +118,40 @@ proptest! {
         }
     }
 }
+
+/// The limits table is published in manifests and papers; whoever changes a number changes it there, too.
+#[test]
+fn the_bounds_are_those_that_are_published() {
+    let numbers = |limits: &Limits| {
+        let Limits { bytes, depth, nodes, keys, key_bytes, string_bytes, .. } = *limits;
+        [bytes, depth, nodes, keys, key_bytes, string_bytes]
+    };
+    assert_eq!(numbers(&Limits::INTENT), [65_536, 32, 4_000, 1_024, 256, 8_192]);
+    assert_eq!(numbers(&Limits::DOCUMENT), [262_144, 64, 20_000, 1_024, 256, 65_536]);
+    assert_eq!(numbers(&Limits::OURS), [67_108_864, 256, 4_000_000, 100_000, 65_536, 67_108_864]);
+}
+
+#[test]
+fn an_error_says_in_words_what_is_wrong_and_where() {
+    let told = |text: &str| Document::parse(text.as_bytes(), &Limits::INTENT).unwrap_err().to_string();
+    for (text, words) in [
+        (r#"{"a":}"#, "this is not RFC 8259 JSON at `/a` (byte 5)"),
+        (r#"{"a":1,"a":2}"#, "two members have this name at `/a`"),
+        (r#"{"a":9007199254740993}"#, "the number does not fit a double faithfully"),
+        (r#"{"a":"\ud800"}"#, "the text is not valid Unicode at `/a`"),
+        (&format!("[{}]", "0".to_owned() + &",0".repeat(4_000)), "too many values"),
+        (&"[".repeat(40), "too many nested containers"),
+        (&" ".repeat(70_000), "too many bytes"),
+        (&format!(r#""{}""#, "x".repeat(9_000)), "the string is too long"),
+        (&format!(r#"{{"{}":1}}"#, "x".repeat(300)), "the member name is too long"),
+        (&"1".repeat(40), "the number literal is too long"),
+        (&object(1_025), "too many members in one object"),
+    ] {
+        assert!(told(text).contains(words), "{words}: {}", told(text));
+    }
+}
+
+fn object(members: usize) -> String {
+    let members: Vec<String> = (0..members).map(|number| format!(r#""{number}":1"#)).collect();
+    format!("{{{}}}", members.join(","))
+}

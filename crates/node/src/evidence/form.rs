@@ -5,10 +5,12 @@
 //! them; what counts is who signed, not who brought it.
 
 use super::Word;
+use crate::outbound::registrable;
 use crate::refusal::{Class, Refusal};
 use aql::{Instant, Level, Signals};
 use json::{Document, Node, Pointer};
 use trust::{Did, DidDocument, SignatureError, SignedList};
+use url::Url;
 
 /// Seconds for which a conformance receipt counts at most.
 const RECEIPT_SECONDS: i64 = 90 * 24 * 3_600;
@@ -116,8 +118,16 @@ pub(super) fn read(source: u64, publisher: &str, record: Node<'_>) -> Option<(St
             (attestor(record)?, from, Some(until), None, signals)
         }
     };
-    let word = Word { source, issuer: issuer.to_owned(), signals, valid_from, valid_until, interaction };
+    let (issuer, root) = (issuer.to_owned(), root(issuer));
+    let word = Word { source, issuer, root, signals, valid_from, valid_until, interaction };
     (word.issuer != subject).then_some((subject, word))
+}
+
+/// The owner behind a name, as far as it can be seen: the domain of a name on the web, else the name itself.
+fn root(issuer: &str) -> String {
+    let url = Did::parse(issuer).ok().and_then(|did| did.document_url()).and_then(|url| Url::parse(&url).ok());
+    let host = url.as_ref().and_then(Url::host_str);
+    host.map_or(issuer, registrable).to_owned()
 }
 
 fn plain(record: Node<'_>) -> Signals {

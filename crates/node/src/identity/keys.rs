@@ -168,7 +168,7 @@ fn check_private(path: &Path, file: &File) -> Result<(), Error> {
         return Ok(());
     }
     let shown = path.display();
-    Err(Error::fault(format!(
+    Err(Error::Exposed(format!(
         "others can read {shown} (mode {mode:03o}); close it with `chmod 600 {shown}`, and if strangers use this machine, \
          make a new key with `rialto keys rotate --now`"
     )))

@@ -8,6 +8,7 @@
 
 use super::cache::{Bounds, Cache};
 use super::{Door, Errand, FetchError};
+use crate::refusal::Class;
 use json::{Document, Limits};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -210,9 +211,23 @@ impl DidError {
         }
     }
 
-    /// Whether the DID's host let us down, rather than the DID.
-    pub(crate) fn is_upstream(&self) -> bool {
-        matches!(self, Self::Unresolvable | Self::UpstreamTimeout | Self::TlsVerificationFailed | Self::TlsRootsMissing)
+    /// Whose mistake it is: the sender's, who names what is none or may not be asked; the host's, who lets us down; or
+    /// nobody's, when there is a document and it proves nothing.
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            Self::MethodNotSupported | Self::Invalid(_) | Self::HostForbidden | Self::PortForbidden => {
+                Class::InvalidInput
+            }
+            Self::DocumentNotJson(_) | Self::DocumentInvalid(_) | Self::Deactivated => Class::AuthRequired,
+            Self::ResolutionRateLimited => Class::RateLimited,
+            Self::Unresolvable
+            | Self::DocumentTooLarge
+            | Self::UpstreamTimeout
+            | Self::TlsVerificationFailed
+            | Self::TlsRootsMissing
+            | Self::RedirectForbidden
+            | Self::ContentEncodingNotSupported => Class::Upstream,
+        }
     }
 
     /// Whether asking again soon would end alike. What we refused for our own sake says nothing about the DID.

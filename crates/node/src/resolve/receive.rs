@@ -16,6 +16,9 @@ use std::sync::Arc;
 use tracing::{Instrument, debug_span};
 use trust::{Delegation, Did, DidDocument, Signed};
 
+/// When somebody may come again for whose domain too many DIDs are looked up.
+const LOOK_AGAIN_MS: u64 = 60_000;
+
 /// An intent whose cheap checks have passed.
 #[derive(Debug)]
 pub(crate) struct Received {
@@ -101,8 +104,11 @@ impl Node {
     /// The keys of whoever signed.
     pub(crate) async fn keys_of(&self, did: &Did) -> Result<Arc<DidDocument>, Error> {
         self.dids.resolve(did, Clock::monotonic()).instrument(debug_span!("keys")).await.map_err(|error| {
-            let class = if error.is_upstream() { Class::Upstream } else { Class::AuthRequired };
-            Refusal::new(class, error.code(), error.to_string()).into()
+            let refusal = Refusal::new(error.class(), error.code(), error.to_string());
+            match error.class() {
+                Class::RateLimited => refusal.retry_after(LOOK_AGAIN_MS).into(),
+                _ => refusal.into(),
+            }
         })
     }
 

@@ -19,5 +19,6 @@ mod publishing;
 mod questions;
 mod replay;
 mod secrets;
+mod timing;
 mod trust_order;
 mod world;

@@ -11,6 +11,21 @@ fn marked(mark: &str) -> Value {
 }
 
 #[test]
+fn actions_that_would_copy_a_long_list_too_often_are_refused() {
+    let world = World::new();
+    let with = |actions: usize, categories: usize| {
+        let actions: Vec<_> = (0..actions).map(|n| json!({"id": format!("a{n}")})).collect();
+        let mut record = manifest(&person(2), "wide", json!({"actions": actions}));
+        record["tool"]["categories"] = (0..categories).map(|n| json!(format!("category-{n:04}"))).collect();
+        sign(publication(&person(2), "manifest", record), &person(2))
+    };
+    world.publish(&with(100, 1_000)).unwrap();
+    let Err(node::Error::Refusal(refusal)) = world.publish(&with(1_000, 1_000)) else { panic!("it is kept") };
+    assert_eq!((refusal.code, refusal.at.as_str()), ("actions_too_large", "/record/actions"));
+    assert_eq!(refusal.limit.unwrap().name, "actions.inherited_bytes");
+}
+
+#[test]
 fn what_is_acknowledged_is_in_the_next_answer() {
     const WRITERS: usize = 8;
     const EACH: usize = 125;

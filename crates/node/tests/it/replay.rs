@@ -49,6 +49,23 @@ fn a_name_means_one_question_of_one_issuer() {
 }
 
 #[test]
+fn a_clock_that_is_turned_back_opens_no_window_again() {
+    let mut world = world();
+    let message = sign(intent(&person(1), json!({})), &person(1));
+    world.answer(&message, None).unwrap();
+    let day = 24 * 3_600_000;
+    world.millis.store(NOON + 2 * day, Ordering::Release);
+    assert_eq!(code(world.answer(&message, None)), "intent_expired");
+    // While it runs, over a restart, and over a kill, which leaves the last mark behind.
+    world.millis.store(NOON, Ordering::Release);
+    assert_eq!(code(world.answer(&message, None)), "intent_expired");
+    world.reopen();
+    assert_eq!(code(world.answer(&message, None)), "intent_expired");
+    world.crash();
+    assert_eq!(code(world.answer(&message, None)), "intent_expired");
+}
+
+#[test]
 fn of_fifty_who_ask_the_same_at_once_all_hear_one_answer() {
     let world = world();
     let message = Arc::new(sign(intent(&person(1), json!({})), &person(1)));

@@ -55,17 +55,25 @@ async fn no_other_origin_is_let_in() {
     let house = House::open().await;
     let preflight = house.request(Method::OPTIONS, "/oap/intent").header("origin", "https://elsewhere.example");
     let preflight = Answer::of(preflight.header("access-control-request-method", "POST")).await;
-    preflight.refused(&house.node, 405, "method_not_allowed");
     let health = Answer::of(house.request(Method::GET, "/health").header("origin", "https://elsewhere.example")).await;
     for answer in [preflight, health] {
+        answer.refused(&house.node, 403, "origin_not_allowed");
         assert!(!answer.headers.keys().any(|name| name.as_str().starts_with("access-control")));
     }
+    let own = Answer::of(house.request(Method::GET, "/health").header("origin", &house.url)).await;
+    assert_eq!(own.status, StatusCode::OK);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_name_than_the_nodes_is_misdirected() {
     let house = House::with(Patience::default(), None, Some("https://node.example")).await;
-    for (host, status) in [("evil.example", 421), ("node.example", 200), ("NODE.example:443", 200), ("[::1]:1", 200)] {
+    for (host, status) in [
+        ("evil.example", 421),
+        ("node.example", 200),
+        ("NODE.example:443", 200),
+        ("[::1]:1", 200),
+        ("203.0.113.7", 421),
+    ] {
         let answer = Answer::of(house.request(Method::GET, "/health").header("host", host)).await;
         assert_eq!(answer.status.as_u16(), status, "{host}");
         if status == 421 {
@@ -284,10 +292,10 @@ async fn more_work_than_places_is_refused_at_once_and_health_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_source_that_asks_too_often_waits_whatever_it_says_of_itself() {
-    let rate = std::num::NonZeroU32::new(5);
+    let rate = std::num::NonZeroU32::new(1);
     let bounds = |bounds| Bounds { source_requests_per_second: rate, ..bounds };
     let house = House::bounded(bounds).await;
-    let mut refused = 0;
+    let (begun, mut refused) = (std::time::Instant::now(), 0);
     for number in 0..40 {
         let request = house.request(Method::GET, "/nowhere").header("x-forwarded-for", format!("192.0.2.{number}"));
         let answer = Answer::of(request.header("forwarded", format!("for=192.0.2.{number}"))).await;
@@ -296,7 +304,9 @@ async fn a_source_that_asks_too_often_waits_whatever_it_says_of_itself() {
             refused += 1;
         }
     }
-    assert!(refused >= 30, "{refused}");
+    // One a second is answered, and one to begin with.
+    assert!(refused + 2 + begun.elapsed().as_secs() >= 40, "{refused} in {:?}", begun.elapsed());
+    assert!(refused > 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -403,7 +413,7 @@ async fn the_public_probe_is_answered_under_the_switch_and_refused_without_it() 
     const ISSUER: &str = "did:web:probe.example";
     let strict = House::open().await;
     let refused = strict.post("/oap/intent", &probe("discovery", ISSUER)).await;
-    refused.refused(&strict.node, 401, "signature_encoding");
+    refused.refused(&strict.node, 400, "signature_encoding");
 
     let open = House::configured(|config| config.unverified_issuer = trust::Did::parse(ISSUER).ok()).await;
     open.publish("one", "manifest", manifest()).await;
@@ -414,8 +424,8 @@ async fn the_public_probe_is_answered_under_the_switch_and_refused_without_it() 
     assert!(candidates[0]["decision_record"]["constraint_evaluations"].is_array());
     // Nobody else, nothing else, and nothing altered under a name that was used.
     for (category, issuer) in [("knowledge", ISSUER), ("discovery", "did:web:other.example")] {
-        open.post("/oap/intent", &probe(category, issuer)).await.refused(&open.node, 401, "signature_encoding");
+        open.post("/oap/intent", &probe(category, issuer)).await.refused(&open.node, 400, "signature_encoding");
     }
     let explained = open.post("/oap/explain", &json!({"intent": probe("discovery", ISSUER)})).await;
-    explained.refused(&open.node, 401, "signature_encoding");
+    explained.refused(&open.node, 400, "signature_encoding");
 }

@@ -166,6 +166,11 @@ async fn what_the_description_points_to_is_served() {
         }
     }
     let page = house.get("/docs").await;
+    let text = String::from_utf8_lossy(&page.bytes);
+    assert!(
+        text.contains(&format!("curl -sS {}/health", house.url)) && !text.contains(":7420"),
+        "examples name this node"
+    );
     assert!(page.header("content-type").starts_with("text/html"));
     assert!(page.header("content-security-policy").starts_with("default-src 'none'"));
 }

@@ -5,6 +5,7 @@
 
 mod edge;
 mod interface;
+mod owed;
 mod routes;
 mod subscriptions;
 #[cfg(feature = "otel")]

@@ -141,7 +141,7 @@ async fn an_audit_shows_the_published_receipts_of_a_principal() {
 }
 
 /// An intent of another category that asks for everything.
-fn of_category(name: &str, category: &str) -> Value {
+pub(crate) fn of_category(name: &str, category: &str) -> Value {
     let mut asked = intent(name);
     asked["category"] = json!(category);
     asked["constraints"] = json!({"path": "", "operator": "exists", "value": true});

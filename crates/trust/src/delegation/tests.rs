@@ -75,10 +75,16 @@ fn a_chain_tells_who_acts_for_whom_and_how_far() {
     assert_eq!(delegation.holder, person(4).did_key());
     assert_eq!(delegation.payer, person(1).did_key());
     assert_eq!(delegation.scope.actions, BTreeSet::from(["fetch.url".to_owned()]));
-    assert_eq!(
-        (delegation.expires, delegation.tokens),
-        (NOW + 298, vec!["del_0".into(), "del_1".into(), "del_2".into()])
-    );
+    let tokens: Vec<(&str, Option<u64>, Option<u64>)> = delegation
+        .tokens
+        .iter()
+        .map(|token| (token.name.as_str(), token.max_invocations, token.max_wall_time_seconds))
+        .collect();
+    let above = |name| (name, Some(10), Some(60));
+    assert_eq!(tokens, [above("del_0"), above("del_1"), ("del_2", Some(1), Some(1))]);
+    let issuers: Vec<&Did> = delegation.tokens.iter().map(|token| &token.issuer).collect();
+    assert_eq!(issuers, [&person(1).did_key(), &person(2).did_key(), &person(3).did_key()]);
+    assert_eq!((delegation.expires, delegation.tokens[2].expires), (NOW + 298, NOW + 298));
     assert_eq!(check(&[]).unwrap(), None);
     assert!(check(&chain(5)).is_ok());
 }
