@@ -5,7 +5,7 @@
 //! meaning: holes are `null`, a missing tail is cut (`docs/decisions`).
 
 use crate::limits::Limits;
-use crate::path::Path;
+use crate::path::{Path, Segment};
 use crate::read::Place;
 use crate::refusal::{Code, Refusal};
 use json::{Node, Writer};
@@ -65,6 +65,19 @@ impl Projection {
     /// What must not be in the answer.
     pub fn exclude(&self) -> &[Path] {
         &self.exclude
+    }
+
+    /// Whether nothing at a path can be shown, whatever the record; `false` where it takes the record to know.
+    pub fn hides(&self, path: &Path) -> bool {
+        let parts_from = |included: &Path| {
+            // Plain names up to the first difference; whatever else stands there may mean anything.
+            let names = |pair: (&Segment, &Segment)| match pair {
+                (Segment::Name { key: left, .. }, Segment::Name { key: right, .. }) => Some(left != right),
+                _ => None,
+            };
+            included.segments().iter().zip(path.segments()).map_while(names).any(|differ| differ)
+        };
+        self.include.iter().all(parts_from)
     }
 
     /// Applies the projection; or the includes that cannot be supplied, as written.

@@ -27,7 +27,7 @@ use crate::policy::{self, Verdict};
 use crate::procure;
 use crate::refusal::Error;
 use crate::replies::{self, Known};
-use aql::{Category, Constraints, Intent, Resolution, Responder};
+use aql::{Category, Constraints, Decision, Intent, Resolution, Responder};
 use json::{Document, Pointer, Value, json};
 use pages::Walk;
 use std::sync::Arc;
@@ -368,8 +368,15 @@ impl Node {
         let entries = refused.get(..known.len()).unwrap_or_default();
         let signals = known.iter().map(|judged| judged.candidate.quality().clone()).collect();
         let judged = self.judge((intent, &Viewer::Public), entries, signals, evaluator);
+        let evaluated_at = self.clock.now();
+        let told = |Judged { candidate, judgement }: &Judged| {
+            let mut writer = json::Writer::default();
+            let decision_id = &candidate.id;
+            let decision = Decision { decision_id, evaluated_at, intent, candidate, judgement, ranking: None };
+            decision.write(&mut writer).is_ok().then(|| writer.finish())
+        };
         let same = |(known, judged): (&Judged, &Judged)| {
-            known.judgement == judged.judgement && known.candidate.id == judged.candidate.id
+            known.judgement == judged.judgement && told(known).is_some_and(|known| Some(known) == told(judged))
         };
         judged.is_ok_and(|judged| judged.len() == known.len() && known.iter().zip(&judged).all(same))
     }

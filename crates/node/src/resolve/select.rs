@@ -339,7 +339,9 @@ impl Market<'_> {
 
     /// The first candidates that cost or quality keep out, judged without their records; `None` where that takes some.
     pub(crate) fn refusals(&self, intent: &Intent, queue: &Queue, most: usize) -> Option<Vec<Judged>> {
-        if queue.small || self.also.is_some() || !intent.constraints.is_conjunction() {
+        // A decision shows what the projection shows of the values that were asked.
+        let shown = || intent.constraints.leaves().iter().any(|leaf| !intent.projection.hides(&leaf.path));
+        if queue.small || self.also.is_some() || !intent.constraints.is_conjunction() || shown() {
             return None;
         }
         let currency = intent.budget.as_ref().map(|budget| budget.ceiling.currency.as_str());

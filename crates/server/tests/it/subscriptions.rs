@@ -393,7 +393,7 @@ async fn a_socket_tells_the_same_as_a_stream_and_takes_requests() {
     loud.send(1, &vec![b' '; 300 * 1024]).await;
     assert_eq!(loud.closed().await, 1009);
     let (status, _) = Socket::open(&house, &events, "origin: https://elsewhere.example\r\n").await;
-    assert_eq!(status, 200, "a page of another origin gets no socket");
+    assert_eq!(status, 403, "a page of another origin gets no socket");
     house.post(&format!("{}/control", path(&ack)), &control("3", &ack, &asker(), "withdraw", json!({}))).await;
     assert_eq!(again.text(&house.node).await["event"], "oap.subscription.ended");
     assert_eq!(again.closed().await, 1000);
