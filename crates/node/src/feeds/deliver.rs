@@ -16,6 +16,7 @@ use aql::{Candidate, Fuel, Signals};
 use feed::subscription::{JOURNAL_BYTES_MAX, PENDING_MAX, RATE_MAX};
 use feed::{Cause, Event, Seen, Waiting, rate, told};
 use json::Document;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -345,16 +346,19 @@ impl Feeds {
         if number == 0 {
             return Ok(None);
         }
-        if !draft.bodies.contains_key(&number) {
-            let record = self.store.by_number(number)?;
-            let body = record.map(|record| -> Result<Body, Error> {
-                let audience = gate::audience_of(&parsed(&record.body)?)?;
-                let public = Face::of(&record.body, &Viewer::Public)?;
-                Ok(Body { bytes: record.body, id: record.id, public, audience })
-            });
-            draft.bodies.insert(number, body.transpose()?);
-        }
-        Ok(draft.bodies.get(&number).and_then(Option::as_ref))
+        let body = match draft.bodies.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => {
+                let record = self.store.by_number(number)?;
+                let body = record.map(|record| -> Result<Body, Error> {
+                    let audience = gate::audience_of(&parsed(&record.body)?)?;
+                    let public = Face::of(&record.body, &Viewer::Public)?;
+                    Ok(Body { bytes: record.body, id: record.id, public, audience })
+                });
+                vacant.insert(body.transpose()?)
+            }
+        };
+        Ok(body.as_ref())
     }
 
     /// Tells what has waited, as far as there is room now.

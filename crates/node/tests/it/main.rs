@@ -12,6 +12,7 @@ mod decisions;
 mod duties;
 mod evidence;
 mod explanations;
+mod feeds;
 mod gate;
 mod market;
 mod paging;

@@ -234,7 +234,7 @@ impl Stream {
         Self { response, read: String::new() }
     }
 
-    async fn to_the_end(mut self, node: &Node) -> Vec<(Frame, Value)> {
+    async fn until_the_end(mut self, node: &Node) -> Vec<(Frame, Value)> {
         let mut parts = Vec::new();
         while let Some(frame) = self.next().await {
             let value = Document::parse(frame.data.as_bytes(), &json::Limits::OURS).unwrap().root().to_value();
@@ -255,7 +255,7 @@ async fn an_answer_is_streamed_candidate_by_candidate_and_goes_on_after_a_break(
     intent.as_object_mut().unwrap().remove("signature");
     intent["resolution_policy"] = json!("full_set");
     let intent = sign(intent, &asker());
-    let parts = Stream::answer(&house, &intent, None).await.to_the_end(&house.node).await;
+    let parts = Stream::answer(&house, &intent, None).await.until_the_end(&house.node).await;
     let events: Vec<&str> = parts.iter().map(|(frame, _)| frame.event.as_str()).collect();
     assert_eq!((events[0], *events.last().unwrap()), ("oap.intent.ack", "oap.complete"));
     for (seq, (frame, _)) in parts.iter().enumerate() {
@@ -276,7 +276,7 @@ async fn an_answer_is_streamed_candidate_by_candidate_and_goes_on_after_a_break(
     assert_eq!(complete["output"]["receipt"]["type"], "invocation");
     crate::interface::valid("oap-response-envelope.schema.json", &parts[0].1);
     assert_eq!(parts[0].1["status"], "accepted");
-    let rest = Stream::answer(&house, &intent, Some(57)).await.to_the_end(&house.node).await;
+    let rest = Stream::answer(&house, &intent, Some(57)).await.until_the_end(&house.node).await;
     assert_eq!(rest, parts[58..], "the same bytes");
     // A refusal comes before any stream.
     let mut forged = intent.clone();

@@ -5,6 +5,7 @@
 mod behaviour;
 mod crash;
 mod damage;
+mod feed;
 mod model;
 
 use store::{Batch, Kind, Put, Withdrawal};

@@ -1,0 +1,122 @@
+//! Standing intents and their journals: kept together, whole, and never in a copy.
+
+use crate::put;
+use store::{Batch, Event, Feed, Flaw, Hash, Pending, Phase, Standing, Store, Subscription};
+
+fn subscription(number: u64, cursor: u64) -> Subscription {
+    Subscription {
+        number,
+        id: format!("urn:rialto:subscription:{number}"),
+        issuer: "did:web:a.example".into(),
+        principal: "did:web:a.example".into(),
+        intent_id: format!("urn:oap:intent:{number}"),
+        intent: b"{}".to_vec(),
+        acknowledgement: b"{}".to_vec(),
+        start: 0,
+        expires_at: 9_000,
+        standing: Standing { cursor, ..Standing::new(60) },
+    }
+}
+
+fn event(subscription: u64, cursor: u64) -> Event {
+    Event { subscription, cursor, at: 1_000, body: format!("event {cursor}").into_bytes() }
+}
+
+fn batch() -> Batch {
+    Batch { at: 1_000, ..Batch::default() }
+}
+
+#[test]
+fn events_and_the_position_are_there_together_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.delivered().unwrap(), None);
+    let waiting = |record: &str, since| Pending {
+        subscription: 1,
+        record: record.into(),
+        since,
+        told: 3,
+        latest: 0,
+        evidence: false,
+    };
+    let feed = Feed {
+        position: Some(17),
+        subscribed: vec![subscription(1, 3), subscription(2, 0)],
+        events: (1..=3).map(|cursor| event(1, cursor)).collect(),
+        pending: vec![waiting("b", 9), waiting("a", 12)],
+        ..Feed::default()
+    };
+    store.deliver(batch(), feed).unwrap();
+    drop(store);
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.delivered().unwrap(), Some(17));
+    assert_eq!(store.subscriptions_after(0, 10).unwrap(), [subscription(1, 3), subscription(2, 0)]);
+    assert_eq!(store.subscription("urn:rialto:subscription:2").unwrap(), Some(subscription(2, 0)));
+    assert_eq!(store.subscription_of("did:web:a.example", "urn:oap:intent:1").unwrap(), Some(subscription(1, 3)));
+    assert_eq!(store.events_after(1, 1, 10, usize::MAX).unwrap(), [event(1, 2), event(1, 3)]);
+    assert_eq!(store.events_after(1, 0, 10, 1).unwrap(), [event(1, 1)], "no more once there are so many bytes");
+    assert_eq!((store.event_time(1, 2).unwrap(), store.event_time(1, 4).unwrap()), (Some(1_000), None));
+    assert_eq!(store.pending(1, 10).unwrap(), [waiting("b", 9), waiting("a", 12)], "the longest first");
+    assert!(store.check().unwrap().flaws.is_empty());
+
+    let ended = Standing { phase: Phase::Ended, first: 3, cursor: 3, chain: Hash::of(b"x"), ..Standing::new(60) };
+    let feed = Feed {
+        standings: vec![(1, ended.clone())],
+        forgotten: vec![(1, 3)],
+        settled: vec![(1, "a".into())],
+        removed: vec![2],
+        ..Feed::default()
+    };
+    store.deliver(batch(), feed).unwrap();
+    assert_eq!(store.subscriptions_after(0, 10).unwrap(), [Subscription { standing: ended, ..subscription(1, 3) }]);
+    assert_eq!(store.events_after(1, 0, 10, usize::MAX).unwrap(), [event(1, 3)]);
+    assert_eq!(store.pending_count(1).unwrap(), 1);
+    assert!(store.check().unwrap().flaws.is_empty());
+}
+
+#[test]
+fn a_cursor_is_given_once_and_a_hole_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let feed = Feed { subscribed: vec![subscription(1, 2)], events: vec![event(1, 2)], ..Feed::default() };
+    store.deliver(batch(), feed).unwrap();
+    assert_eq!(store.check().unwrap().flaws, [Flaw::Journals { subscriptions: 1 }]);
+    let twice = Feed { events: vec![Event { body: b"other".to_vec(), ..event(1, 2) }], ..Feed::default() };
+    assert!(store.deliver(batch(), twice).is_err());
+    assert_eq!(store.events_after(1, 0, 10, usize::MAX).unwrap(), [event(1, 2)]);
+    // The store goes on: it was no fault of the disk.
+    store.commit(put("a", "p", "1")).unwrap();
+}
+
+#[test]
+fn a_copy_has_no_standing_intents() {
+    let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = Store::open(folder.path()).unwrap();
+    store.commit(put("a", "p", "1")).unwrap();
+    let feed =
+        Feed { position: Some(1), subscribed: vec![subscription(1, 1)], events: vec![event(1, 1)], ..Feed::default() };
+    store.deliver(batch(), feed).unwrap();
+    store.backup(&copy.path().join("copy")).unwrap();
+    let restored = Store::open(&copy.path().join("copy")).unwrap();
+    assert!(restored.record("a").unwrap().is_some());
+    assert_eq!((restored.subscriptions_after(0, 10).unwrap(), restored.delivered().unwrap()), (Vec::new(), None));
+    assert!(restored.events_after(1, 0, 10, usize::MAX).unwrap().is_empty());
+}
+
+#[test]
+fn a_store_of_the_first_format_is_brought_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store.commit(put("a", "p", "1")).unwrap();
+    drop(store);
+    let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
+    let earlier = "DROP TABLE subscription; DROP TABLE event; DROP TABLE pending; DROP TABLE delivery;
+        PRAGMA user_version = 1;";
+    database.execute_batch(earlier).unwrap();
+    drop(database);
+    let store = Store::open(folder.path()).unwrap();
+    assert!(store.record("a").unwrap().is_some());
+    store.deliver(batch(), Feed { subscribed: vec![subscription(1, 0)], ..Feed::default() }).unwrap();
+    drop(store);
+    assert_eq!(Store::open(folder.path()).unwrap().subscriptions_after(0, 10).unwrap().len(), 1);
+}
