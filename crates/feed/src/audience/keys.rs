@@ -55,6 +55,7 @@ enum List {
     #[expect(clippy::box_collection, reason = "a list as such would take more room than an entry")]
     Many(Box<Vec<Entry>>),
     /// Too many to walk: those with the same first mark stand together.
+    #[expect(clippy::box_collection, reason = "a map as such would take more room than an entry")]
     Grouped(Box<BTreeMap<u16, Vec<Entry>>>),
 }
 
@@ -159,9 +160,7 @@ impl Keys {
 
     /// The mark of one side of a bound at a path.
     pub(crate) fn mark_of_bound(&self, path: PathId, side: Side, bound: u64) -> u16 {
-        let mut state = self.hasher.build_hasher();
-        (path, side, bound).hash(&mut state);
-        mark(state.finish())
+        mark(self.hasher.hash_one((path, side, bound)))
     }
 
     pub(crate) fn of_path(&self, path: PathId) -> u64 {
