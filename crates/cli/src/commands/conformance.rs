@@ -8,7 +8,7 @@ use crate::output::text::{json_lines, shown, wrap};
 use crate::output::{self, BAD, DIM, GOOD, STRONG, WARN, count, paint};
 use crate::{chance, clock, house};
 use probe::{Examination, Finding, Http, Level, Settings, Target};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Examine a live node against the conformance corpus
@@ -100,7 +100,7 @@ impl Conformance {
         Ok(if reached == Level::Met { Exit::Fine } else { Exit::No })
     }
 
-    fn write_receipt(&self, examined: &Examination, path: &PathBuf) -> Result<(), Failure> {
+    fn write_receipt(&self, examined: &Examination, path: &Path) -> Result<(), Failure> {
         let signer = Signer::new(&self.key);
         let receipt = examined.receipt(signer.key()?, clock::now(), &chance::uuid()?);
         let receipt = receipt.map_err(|error| Failure::refused(format!("there is no receipt: {error:#}")))?;
