@@ -15,7 +15,7 @@ pub use rule::{Rule, Violation};
 
 use crate::constraint::Tree;
 use crate::evaluate::{Meter, holds};
-use crate::instant::Instant;
+use json::Instant;
 use crate::intent::Intent;
 use crate::limits::{Fuel, Limits};
 use crate::read::{Place, did, is_line};

@@ -6,7 +6,7 @@
 use crate::candidate::Candidate;
 use crate::constraint::Leaf;
 use crate::evaluate::{EvaluationError, Meter};
-use crate::instant::Instant;
+use json::Instant;
 use crate::intent::Intent;
 use crate::limits::Fuel;
 use crate::projection::Projected;

@@ -6,7 +6,7 @@
 use crate::budget::Budget;
 use crate::category::Category;
 use crate::constraint::Constraints;
-use crate::instant::Instant;
+use json::Instant;
 use crate::limits::Limits;
 use crate::payment::PaymentConstraints;
 use crate::projection::Projection;

@@ -5,7 +5,7 @@
 
 use crate::decimal::{Digits, spell};
 use crate::evaluate::{EvaluationError, Meter};
-use crate::instant::Instant;
+use json::Instant;
 use crate::limits::Limits;
 use crate::pattern::Pattern;
 use crate::read::{Place, shorten};

@@ -6,7 +6,7 @@
 use crate::candidate::Candidate;
 use crate::decision::Decision;
 use crate::evaluate::EvaluationError;
-use crate::instant::Instant;
+use json::Instant;
 use crate::intent::Intent;
 use crate::resolve::{Judgement, Match, Ranking, Resolution};
 use json::Writer;

@@ -19,7 +19,7 @@ macro_rules! schemas {
 }
 
 /// The schemas of the documents that go in and out.
-const SCHEMAS: [(&str, &str); 14] = schemas![
+const SCHEMAS: [(&str, &str); 16] = schemas![
     "oap-intent.schema.json",
     "oap-intent-response.schema.json",
     "oap-aql-decision.schema.json",
@@ -27,6 +27,8 @@ const SCHEMAS: [(&str, &str); 14] = schemas![
     "oap-request-envelope.schema.json",
     "oap-manifest.schema.json",
     "oap-deletion-receipt.schema.json",
+    "oap-compatibility-profile.schema.json",
+    "oap-schema-mapping.schema.json",
     "rialto-publication.schema.json",
     "rialto-withdrawal.schema.json",
     "rialto-evidence.schema.json",
