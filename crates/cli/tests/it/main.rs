@@ -26,3 +26,5 @@ mod serving;
 mod signing;
 #[cfg(test)]
 mod standing;
+#[cfg(test)]
+mod versions;

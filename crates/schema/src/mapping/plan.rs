@@ -63,6 +63,11 @@ impl Plan {
         })
     }
 
+    /// Whether an object stays an object here, whatever rules take out of it.
+    pub(crate) fn stays(&self) -> bool {
+        matches!(self.fate, Fate::Open)
+    }
+
     /// What is left of a value when the rules have taken theirs; `keeps` says whether that is carried over.
     pub(crate) fn rest(
         &self,
@@ -115,7 +120,8 @@ impl Plan {
                 }
                 Ok(None)
             }
-            value => keep(value, keeps, here, report),
+            // Where a list is taken from, the way back writes one: nothing else can stay there.
+            value => keep(value, keeps && self.taken_from.is_none(), here, report),
         }
     }
 }

@@ -152,8 +152,17 @@ impl Body {
     /// Checks that no two rules meet, and makes the plan.
     fn settled(mut self) -> Result<Self, String> {
         let written = self.rules.iter().map(|rule| (&rule.to, rule.to_index()));
-        let written = written.chain(self.constants.iter().map(|constant| (&constant.to, 0)));
-        apart(&written.chain(self.derived.iter().map(|derived| (&derived.to, 0))).collect::<Vec<_>>(), "written")?;
+        let (defaults, constants): (Vec<_>, Vec<_>) = self.constants.iter().partition(|constant| constant.when_absent);
+        let written = written.chain(constants.iter().map(|constant| (&constant.to, 0)));
+        let written: Vec<_> = written.chain(self.derived.iter().map(|derived| (&derived.to, 0))).collect();
+        apart(&written, "written")?;
+        apart(&defaults.iter().map(|default| (&default.to, 0)).collect::<Vec<_>>(), "written")?;
+        // A default may stand around what others write, never beneath it or in its place.
+        for default in defaults {
+            if let Some((above, _)) = written.iter().find(|(path, _)| default.to.segments().starts_with(path.segments())) {
+                return Err(format!("two rules meet: `{}` and `{}` are written both", above.pointer(), default.to.pointer()));
+            }
+        }
         let taken = self.rules.iter().filter(|rule| self.takes(rule)).map(|rule| (&rule.from, rule.from_index()));
         apart(&taken.chain(self.unset.iter().map(|unset| (&unset.at, 0))).collect::<Vec<_>>(), "taken")?;
         self.plan = Plan::of(&self);
@@ -203,8 +212,13 @@ impl Body {
                 _ => body.rules.push(Rule { from: rule.to.clone(), to: rule.from.clone(), op: rule.op.inverse()? }),
             }
         }
-        for constant in self.constants.iter().filter(|constant| !constant.when_absent) {
-            body.unset.push(Unset { at: constant.to.clone(), value: Some(constant.value.clone()) });
+        for constant in &self.constants {
+            if constant.when_absent {
+                // A default holds in both versions.
+                body.constants.push(constant.clone());
+            } else {
+                body.unset.push(Unset { at: constant.to.clone(), value: Some(constant.value.clone()) });
+            }
         }
         for derived in &self.derived {
             body.unset.push(Unset { at: derived.to.clone(), value: None });

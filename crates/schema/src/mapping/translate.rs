@@ -190,6 +190,9 @@ impl Step {
 impl Body {
     fn translate(&self, source: &Value, here: &Here<'_>, report: &mut Report) -> Result<Option<Value>, Refusal> {
         let mut output = self.plan.rest(source, self.passthrough, here, report)?;
+        if output.is_none() && source.is_object() && self.plan.stays() {
+            output = Some(json!({}));
+        }
         for rule in self.rules.iter().filter(|rule| rule.to_index() == 0) {
             rule.apply(source, &mut output, here, report)?;
         }
@@ -467,7 +470,9 @@ fn put(
 /// Writes a value, making what has to stand around it.
 fn settle(output: &mut Option<Value>, path: &Path, value: Value, here: &Here<'_>, report: &mut Report) {
     if fits(output.as_ref(), path.segments()) {
-        *output = Some(nest(output.take(), path.segments(), value, here, report));
+        // An object that is empty at the root of a body is no news when it is filled.
+        let found = output.take().filter(|found| found.as_object().is_none_or(|members| !members.is_empty()));
+        *output = Some(nest(found, path.segments(), value, here, report));
     }
 }
 
@@ -513,6 +518,6 @@ fn nest(found: Option<Value>, path: &[Segment], value: Value, here: &Here<'_>, r
 
 fn in_the_way(found: Option<Value>, here: &Here<'_>, report: &mut Report) {
     if found.is_some() {
-        report.tell(Loss::dropped(here.pointer(), "covered"));
+        report.tell(Loss { to: Some(here.destination()), ..Loss::dropped(here.pointer(), "covered") });
     }
 }

@@ -164,7 +164,8 @@ fn bomb_schemas_are_refused_at_once() {
         let start = Instant::now();
         let refusal = Validator::compile(&bomb).unwrap_err();
         assert_eq!(refusal.code.name(), "schema_too_complex", "{}", bomb.to_string().get(..80).unwrap_or_default());
-        assert!(start.elapsed().as_millis() < 100, "{:?}", start.elapsed());
+        // Far beyond what it takes, since tests run side by side and unoptimised.
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     }
     // What people write passes.
     let tree = json!({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "list": {"items": {"$ref": "#"}}}});

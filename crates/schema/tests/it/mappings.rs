@@ -66,8 +66,13 @@ fn there_and_back(mapping: &Mapping, source: &Value) -> Result<(), TestCaseError
     Ok(())
 }
 
+/// Few in every run; more when somebody asks for them.
+fn cases() -> u32 {
+    option_env!("RIALTO_CASES").and_then(|cases| cases.parse().ok()).unwrap_or(4_000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, max_shrink_iters: 0, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 0, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn back_after_there_is_where_we_were_outside_the_reported_loss(seed in any::<u64>()) {

@@ -1,4 +1,4 @@
-//! RFC 0024 §3.3: random documents and random mappings between them.
+//! RFC 0024 §3.3 and §3.4: random documents, mappings between them, and schemas.
 
 use serde_json::{Map, Value, json};
 
@@ -152,4 +152,67 @@ pub(crate) fn mapping(chance: &mut Chance, from: &str, to: &str) -> Value {
     mapping["destination"] = json!({"schema": schema, "version": to});
     mapping["directionality"] = json!("bidirectional");
     mapping
+}
+
+/// A random schema over the keywords of the JSON Schema Test Suite.
+pub(crate) fn random_schema(chance: &mut Chance, depth: usize) -> Value {
+    if chance.below(12) == 0 {
+        return json!(chance.below(4) != 0);
+    }
+    let mut schema = json!({});
+    for _ in 0..1 + chance.below(3) {
+        let (name, operand) = random_keyword(chance, depth);
+        schema[name] = operand;
+    }
+    schema
+}
+
+fn random_keyword(chance: &mut Chance, depth: usize) -> (&'static str, Value) {
+    let small = chance.below(4);
+    let names = ["a", "b", "c"];
+    let types = ["null", "boolean", "integer", "number", "string", "array", "object"];
+    let values = [json!(1), json!("a"), json!(null), json!([]), json!({"a": 1}), json!(2.5), json!(true), json!("aa")];
+    if depth > 0 && chance.below(2) == 0 {
+        let one = random_schema(chance, depth - 1);
+        let other = random_schema(chance, depth - 1);
+        let name = chance.pick(&names);
+        return match chance.below(20) {
+            0 => ("allOf", json!([one, other])),
+            1 | 2 => ("anyOf", json!([one, other])),
+            3 | 4 => ("oneOf", json!([one, other])),
+            5 => ("not", one),
+            6 => ("if", one),
+            7 => ("then", one),
+            8 => ("else", one),
+            9 | 10 | 11 => ("properties", json!({name: one, "b": other})),
+            12 => ("additionalProperties", one),
+            13 => ("patternProperties", json!({"^a": one})),
+            14 => ("items", one),
+            15 => ("prefixItems", json!([one, other])),
+            16 => ("contains", one),
+            17 => ("propertyNames", one),
+            18 => ("dependentSchemas", json!({name: one})),
+            _ => ("unevaluatedProperties", one),
+        };
+    }
+    match chance.below(22) {
+        0..=3 => ("type", json!(chance.pick(&types))),
+        4 => ("type", json!(["integer", chance.pick(&["string", "object", "array"])])),
+        5 => ("const", chance.pick(&values)),
+        6 | 7 => ("enum", json!([chance.pick(&values), chance.pick(&values)])),
+        8 => ("minimum", json!(small)),
+        9 => ("maximum", json!(small)),
+        10 => ("exclusiveMinimum", json!(small)),
+        11 => ("multipleOf", chance.pick(&[json!(1), json!(2), json!(0.5), json!(4)])),
+        12 => ("minLength", json!(small)),
+        13 => ("maxLength", json!(small)),
+        14 => ("minItems", json!(small)),
+        15 => ("maxItems", json!(small)),
+        16 => ("uniqueItems", json!(chance.below(2) == 0)),
+        17 => ("minProperties", json!(small)),
+        18 => ("maxProperties", json!(small)),
+        19 => ("required", json!([chance.pick(&names)])),
+        20 => ("dependentRequired", json!({chance.pick(&names): [chance.pick(&names)]})),
+        _ => chance.pick(&[("pattern", json!("^a")), ("minContains", json!(small)), ("maxContains", json!(small)), ("format", json!("date"))]),
+    }
 }
