@@ -62,7 +62,8 @@ pub fn binary<S: AsRef<str>>(root: &Path, name: &str, arguments: &[S]) -> Comman
 
 /// A program beside the schema crate, which needs nothing of the rest of the house.
 fn example<S: AsRef<str>>(root: &Path, name: &str, arguments: &[S]) -> Command {
-    let mut command = run::cargo(root, &["run", "--quiet", "--release", "--package", "rialto-schema", "--example", name, "--"]);
+    let mut command =
+        run::cargo(root, &["run", "--quiet", "--release", "--package", "rialto-schema", "--example", name, "--"]);
     command.args(arguments.iter().map(AsRef::as_ref));
     command
 }

@@ -15,8 +15,8 @@ mod canonical;
 mod instant;
 
 pub use canonical::{Writer, canonical, canonical_value, canonical_without, compare_keys};
-pub use instant::Instant;
 pub use document::{Document, Elements, Kind, Members, Node, Text};
+pub use instant::Instant;
 pub use parse::{Code, Exceeded, Limits, ParseError};
 pub use pointer::{InvalidPointer, Pointer};
 pub use serde_json::{Value, json};

@@ -26,17 +26,37 @@ fn main() -> Result<(), Failure> {
     let entry = profile.schemas.get(&schema).ok_or("no entry")?;
     let ours: BTreeSet<Version> = ["1.3", "1.5", "2.0"].iter().filter_map(|text| Version::parse(text)).collect();
     let now = Moment::from_unix(1_780_000_000, 0);
-    rows.push(("negotiate, 12 versions against 3", best(20_000, || drop(black_box(negotiate(&schema, &ours, entry, Permits::default(), now))))));
+    rows.push((
+        "negotiate, 12 versions against 3",
+        best(20_000, || drop(black_box(negotiate(&schema, &ours, entry, Permits::default(), now)))),
+    ));
     let asked = Version::parse("1.5");
-    rows.push(("serve a request", best(20_000, || drop(black_box(serve(&schema, entry, asked, Permits::default(), now))))));
+    rows.push((
+        "serve a request",
+        best(20_000, || drop(black_box(serve(&schema, entry, asked, Permits::default(), now)))),
+    ));
     rows.push(("apply the mapping", best(10_000, || drop(black_box(read.translate(&source))))));
-    rows.push(("parse, apply and write canonically", best(5_000, || {
-        let document = Document::parse(text.as_bytes(), &json::Limits::DOCUMENT).map(|document| document.root().to_value());
-        let written = document.ok().and_then(|document| read.translate(&document).ok());
-        drop(black_box(written.map(|translation| json::canonical_value(&translation.document))));
-    })));
-    rows.push(("read the mapping", best(2_000, || drop(black_box(Document::of(&mapping).map(|document| Mapping::read(document.root()).is_ok()))))));
-    rows.push(("compile a schema of three members", best(500, || drop(black_box(Validator::compile(&json!({"properties": {"a": {"type": "string"}, "b": {"minimum": 1}, "c": {}}}))))) ));
+    rows.push((
+        "parse, apply and write canonically",
+        best(5_000, || {
+            let document =
+                Document::parse(text.as_bytes(), &json::Limits::DOCUMENT).map(|document| document.root().to_value());
+            let written = document.ok().and_then(|document| read.translate(&document).ok());
+            drop(black_box(written.map(|translation| json::canonical_value(&translation.document))));
+        }),
+    ));
+    rows.push((
+        "read the mapping",
+        best(2_000, || drop(black_box(Document::of(&mapping).map(|document| Mapping::read(document.root()).is_ok())))),
+    ));
+    rows.push((
+        "compile a schema of three members",
+        best(500, || {
+            drop(black_box(Validator::compile(
+                &json!({"properties": {"a": {"type": "string"}, "b": {"minimum": 1}, "c": {}}}),
+            )))
+        }),
+    ));
 
     let mut table = format!(
         "{} rules, a document of {} bytes, one thread, wall clock, best of 30 rounds\n\n| work | µs |\n|---|---|\n",
@@ -55,7 +75,10 @@ fn main() -> Result<(), Failure> {
     }
     println!("{table}");
     if let Some(path) = report {
-        std::fs::write(path, format!("# What negotiation and translation cost\n\n`cargo xtask bench schema`\n\n{table}"))?;
+        std::fs::write(
+            path,
+            format!("# What negotiation and translation cost\n\n`cargo xtask bench schema`\n\n{table}"),
+        )?;
     }
     Ok(())
 }
@@ -163,9 +186,13 @@ fn jsonata(source: &Value, expected: &Value) -> Result<(String, f64), Failure> {
             false => Err(String::from_utf8_lossy(&output.stderr).lines().take(3).collect::<Vec<_>>().join(" ").into()),
         }
     };
-    std::fs::write(folder.join("case.json"), json!({"expression": EXPRESSION, "source": source, "expected": expected}).to_string())?;
+    std::fs::write(
+        folder.join("case.json"),
+        json!({"expression": EXPRESSION, "source": source, "expected": expected}).to_string(),
+    )?;
     std::fs::write(folder.join("run.js"), SCRIPT)?;
-    let installed = run(Command::new("npm").args(["install", "--silent", "--no-audit", "--no-fund", "--prefix", ".", "jsonata"]));
+    let installed =
+        run(Command::new("npm").args(["install", "--silent", "--no-audit", "--no-fund", "--prefix", ".", "jsonata"]));
     let measured = installed.and_then(|_| run(Command::new("node").args(["run.js", "case.json"])));
     std::fs::remove_dir_all(&folder)?;
     let measured = measured?;

@@ -188,7 +188,8 @@ fn members(
 
 fn properties(old: Option<&Value>, new: Option<&Value>, at: &Pointer, changes: &mut Vec<Change>) {
     let empty = Default::default();
-    let map = |value: Option<&'_ Value>| value.and_then(Value::as_object).cloned().unwrap_or_else(|| Clone::clone(&empty));
+    let map =
+        |value: Option<&'_ Value>| value.and_then(Value::as_object).cloned().unwrap_or_else(|| Clone::clone(&empty));
     let (old, new) = (map(old), map(new));
     for (name, schema) in &old {
         match new.get(name) {
@@ -204,7 +205,8 @@ fn properties(old: Option<&Value>, new: Option<&Value>, at: &Pointer, changes: &
 /// A definition says nothing by itself; what refers to it does.
 fn definitions(old: Option<&Value>, new: Option<&Value>, at: &Pointer, changes: &mut Vec<Change>) {
     let get = |value: Option<&Value>, name: &str| value.and_then(|value| value.get(name)).cloned();
-    let names = |value: Option<&Value>| value.and_then(Value::as_object).map(|map| map.keys().cloned().collect::<Vec<_>>());
+    let names =
+        |value: Option<&Value>| value.and_then(Value::as_object).map(|map| map.keys().cloned().collect::<Vec<_>>());
     let mut all: Vec<String> = names(old).into_iter().chain(names(new)).flatten().collect();
     all.sort();
     all.dedup();

@@ -72,7 +72,8 @@ impl Deprecation {
         at.closed(&["deprecated", "announced_at", "sunset", "successor", "mapping"])?;
         let marked = at.required("deprecated")?;
         if !marked.boolean()? {
-            return marked.refuse(Code::InvalidValue, "an entry here says `true`; leave it out for a version that stays");
+            return marked
+                .refuse(Code::InvalidValue, "an entry here says `true`; leave it out for a version that stays");
         }
         let (announced_at, sunset) = (at.required("announced_at")?.instant()?, at.required("sunset")?.instant()?);
         let successor = at.member("successor").map(|version| Version::read(&version)).transpose()?;

@@ -32,7 +32,11 @@ impl Dialect {
     pub(crate) fn knows(self, keyword: &str) -> bool {
         match keyword {
             "prefixItems" => self == Self::Twenty,
-            "dependentRequired" | "dependentSchemas" | "minContains" | "maxContains" | "unevaluatedProperties"
+            "dependentRequired"
+            | "dependentSchemas"
+            | "minContains"
+            | "maxContains"
+            | "unevaluatedProperties"
             | "unevaluatedItems" => matches!(self, Self::Twenty | Self::Nineteen),
             _ => self != Self::Other,
         }

@@ -28,7 +28,8 @@ const DEPTH_MAX: usize = 8;
 
 /// Drafts a mapping from documents of `old` to documents of `new`.
 pub fn infer(old: &Value, new: &Value) -> Draft {
-    let mut drafter = Drafter { old, new, rules: Vec::new(), constants: Vec::new(), unset: Vec::new(), questions: Vec::new() };
+    let mut drafter =
+        Drafter { old, new, rules: Vec::new(), constants: Vec::new(), unset: Vec::new(), questions: Vec::new() };
     drafter.objects(old, new, &Pointer::root(), 0);
     let mut body = json!({"rules": drafter.rules, "passthrough": true});
     if let Value::Object(members) = &mut body {
@@ -72,9 +73,8 @@ impl<'a> Drafter<'a> {
                 continue;
             }
             let schema = resolved(schema, self.old);
-            let alike = |other: &&&String| {
-                has(other).is_some_and(|later| kinds(resolved(later, self.new)) == kinds(schema))
-            };
+            let alike =
+                |other: &&&String| has(other).is_some_and(|later| kinds(resolved(later, self.new)) == kinds(schema));
             let best = came.iter().filter(alike).max_by_key(|other| likeness(name, other)).copied();
             match best.filter(|other| likeness(name, other) >= LIKE_ENOUGH) {
                 Some(other) => {
@@ -124,7 +124,13 @@ impl<'a> Drafter<'a> {
             (["array"], ["array"]) => {
                 let items = |schema: &'a Value, root: &'a Value| schema.get("items").map(|items| resolved(items, root));
                 if let (Some(old), Some(new)) = (items(old, self.old), items(new, self.new)) {
-                    let mut inner = Drafter { rules: Vec::new(), constants: Vec::new(), unset: Vec::new(), questions: Vec::new(), ..*self };
+                    let mut inner = Drafter {
+                        rules: Vec::new(),
+                        constants: Vec::new(),
+                        unset: Vec::new(),
+                        questions: Vec::new(),
+                        ..*self
+                    };
                     inner.objects(old, new, &Pointer::root(), depth + 1);
                     self.questions.extend(inner.questions.into_iter().map(|question| Question {
                         at: Pointer::parse(&format!("{at}/*{}", question.at)).unwrap_or_default(),
@@ -137,7 +143,10 @@ impl<'a> Drafter<'a> {
                 }
             }
             (from, to) if from != to && !from.is_empty() && !to.is_empty() => {
-                self.ask(at.clone(), format!("the type changed from {} to {}: how?", from.join(" or "), to.join(" or ")));
+                self.ask(
+                    at.clone(),
+                    format!("the type changed from {} to {}: how?", from.join(" or "), to.join(" or ")),
+                );
             }
             _ => {}
         }
@@ -199,7 +208,8 @@ const LIKE_ENOUGH: usize = 45;
 /// How alike two names are, of a hundred: the pairs of letters that they share.
 fn likeness(left: &str, right: &str) -> usize {
     let pairs = |name: &str| -> Vec<(char, char)> {
-        let letters: Vec<char> = name.chars().filter(|letter| letter.is_alphanumeric()).map(|letter| letter.to_ascii_lowercase()).collect();
+        let letters: Vec<char> =
+            name.chars().filter(|letter| letter.is_alphanumeric()).map(|letter| letter.to_ascii_lowercase()).collect();
         letters.iter().copied().zip(letters.iter().copied().skip(1)).collect()
     };
     let (ours, mut theirs) = (pairs(left), pairs(right));

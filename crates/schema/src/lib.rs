@@ -31,9 +31,9 @@ mod evolution;
 mod check;
 mod infer;
 
-pub use deprecation::{Deprecation, NOTICE_DAYS_MIN, NOTICE_DAYS_USUAL, succeed};
 pub use check::{Reason, Sampler, Undeclared, Verdict, check, proves};
 pub use compare::{Change, Effect, compare};
+pub use deprecation::{Deprecation, NOTICE_DAYS_MIN, NOTICE_DAYS_USUAL, succeed};
 pub use evolution::additive;
 pub use identifier::{Publishers, SchemaId};
 pub use infer::{Draft, Question, infer};

@@ -129,7 +129,8 @@ impl Mapping {
         if !text.strip_prefix("urn:oap:mapping:").is_some_and(|name| !name.is_empty()) {
             return id.refuse(Code::InvalidValue, "a name such as `urn:oap:mapping:action-1.1-to-1.2` belongs here");
         }
-        let (source, destination) = (Edition::read(&at.required("source")?)?, Edition::read(&at.required("destination")?)?);
+        let (source, destination) =
+            (Edition::read(&at.required("source")?)?, Edition::read(&at.required("destination")?)?);
         let directionality = Directionality::read(&at.required("directionality")?)?;
         let mapping = Self {
             id: text.to_owned(),
@@ -192,7 +193,11 @@ impl Mapping {
 
     fn turned(&self) -> Option<Self> {
         let turn = |step: &Step| {
-            Some(Step { source: step.destination.clone(), destination: step.source.clone(), body: step.body.inverse()? })
+            Some(Step {
+                source: step.destination.clone(),
+                destination: step.source.clone(),
+                body: step.body.inverse()?,
+            })
         };
         let steps: Vec<Step> = self.steps.iter().rev().map(turn).collect::<Option<_>>()?;
         let id = match self.id.strip_suffix(":back") {

@@ -68,7 +68,8 @@ impl Disagreement {
     }
 
     fn detail(&self) -> String {
-        let list = |versions: &BTreeSet<Version>| versions.iter().map(Version::to_string).collect::<Vec<_>>().join(", ");
+        let list =
+            |versions: &BTreeSet<Version>| versions.iter().map(Version::to_string).collect::<Vec<_>>().join(", ");
         format!(
             "no agreement about the version: accepted are {}; produced are {}",
             list(&self.accepts),

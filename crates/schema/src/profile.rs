@@ -162,9 +162,9 @@ impl MappingLink {
                 None => return digest.refuse(Code::InvalidValue, "`sha256:` and 64 hexadecimal digits belong here"),
             },
         };
-        let directionality = at.member("directionality").map_or(Ok(Directionality::Unidirectional), |word| {
-            Directionality::read(&word)
-        })?;
+        let directionality = at
+            .member("directionality")
+            .map_or(Ok(Directionality::Unidirectional), |word| Directionality::read(&word))?;
         Ok(Self { from: source, to: destination, url: text.to_owned(), digest, directionality })
     }
 

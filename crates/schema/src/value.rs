@@ -27,8 +27,6 @@ pub(crate) fn size(value: &Value) -> usize {
         Value::Number(_) => 8,
         Value::String(text) => text.len() + 2,
         Value::Array(elements) => 2 + elements.iter().map(|element| size(element) + 1).sum::<usize>(),
-        Value::Object(members) => {
-            2 + members.iter().map(|(name, value)| name.len() + 4 + size(value)).sum::<usize>()
-        }
+        Value::Object(members) => 2 + members.iter().map(|(name, value)| name.len() + 4 + size(value)).sum::<usize>(),
     }
 }

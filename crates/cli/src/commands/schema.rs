@@ -48,7 +48,8 @@ impl File {
 
     /// Why what stands in the file is refused.
     fn refused(&self, refusal: &Refusal) -> Failure {
-        let position = self.text.locate(&refusal.at).map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
+        let position =
+            self.text.locate(&refusal.at).map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
         let pointer = if refusal.at.as_str().is_empty() { String::new() } else { format!(", {}", refusal.at) };
         let place = format!("{}{position}{pointer}, {}", self.text.name, refusal.code.section());
         let failure = Failure::refused(&refusal.detail).at(place).coded(refusal.code.name(), &refusal.at);

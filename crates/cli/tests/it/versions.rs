@@ -31,7 +31,9 @@ fn a_check_ends_with_its_verdict_and_says_how_undeclared_members_are_treated() {
     let open = |extra: &str| format!(r#"{{"type": "object", "properties": {{"a": {{"type": "string"}}{extra}}}}}"#);
     let (before, after) = (home.file("a.json", &open("")), home.file("b.json", &open(r#", "b": {"type": "integer"}"#)));
     home.run(&["schema", "check", &before, &after]).exits(1);
-    home.run(&["schema", "check", &before, &after, "--undeclared", "tolerant"]).exits(0).says("undeclared members: tolerant");
+    home.run(&["schema", "check", &before, &after, "--undeclared", "tolerant"])
+        .exits(0)
+        .says("undeclared members: tolerant");
     let [one, other] = ["^a{3}$", "^aaa$"].map(|pattern| format!(r#"{{"type": "string", "pattern": "{pattern}"}}"#));
     let (one, other) = (home.file("one.json", &one), home.file("other.json", &other));
     home.run(&["schema", "check", &one, &other]).exits(1).says("unknown").says("not shown: pattern");
@@ -53,11 +55,14 @@ fn a_draft_becomes_a_mapping_that_is_signed_believed_and_applied() {
     let applied = home.run(&["schema", "map", "apply", &mapping, &document, "--conforms-to", &new]).exits(0);
     assert_eq!(applied.json(), json!({"name": "a", "latency_ms": 5, "owner": "nobody"}));
     applied.complains("invented /owner (constant)");
-    home.run(&["schema", "map", "test", &mapping, &document, "--from", &old, "--to", &new]).exits(0).says("1 document, 0 wrong");
+    home.run(&["schema", "map", "test", &mapping, &document, "--from", &old, "--to", &new])
+        .exits(0)
+        .says("1 document, 0 wrong");
 
     let signed = home.path("signed.json");
     home.run(&["schema", "map", "sign", &mapping, "-o", &signed]).exits(0);
-    let read: json::Value = json::Document::parse(home.read("signed.json").as_bytes(), &json::Limits::OURS).unwrap().root().to_value();
+    let read: json::Value =
+        json::Document::parse(home.read("signed.json").as_bytes(), &json::Limits::OURS).unwrap().root().to_value();
     let publisher = read["publisher_did"].as_str().unwrap();
     home.run(&["schema", "map", "verify", &signed, "--publisher", publisher]).exits(0).says("trusted:");
     home.run(&["schema", "map", "verify", &mapping, "--publisher", publisher]).exits(1).complains("mapping_untrusted");
@@ -73,8 +78,15 @@ fn a_draft_becomes_a_mapping_that_is_signed_believed_and_applied() {
 fn the_cards_of_the_examples_pass() {
     let home = Home::new("schema-cards");
     let ran = home.run(&[
-        "schema", "map", "test", "spec/families/a2a-card-0.3-to-1.0.json", "examples/a2a/cards-0.3.json",
-        "--from", "spec/families/a2a-card-0.3.schema.json", "--to", "spec/families/a2a-card-1.0.schema.json",
+        "schema",
+        "map",
+        "test",
+        "spec/families/a2a-card-0.3-to-1.0.json",
+        "examples/a2a/cards-0.3.json",
+        "--from",
+        "spec/families/a2a-card-0.3.schema.json",
+        "--to",
+        "spec/families/a2a-card-1.0.schema.json",
     ]);
     ran.exits(0).says("0 wrong");
 }

@@ -172,8 +172,13 @@ impl<'a> Facts<'a> {
 
     /// The names of members that some schema declares.
     pub(crate) fn declared(&self) -> Vec<&'a str> {
-        let mut names: Vec<&str> =
-            self.list.iter().filter_map(|fact| fact.map("properties")).flat_map(|map| map.keys()).map(String::as_str).collect();
+        let mut names: Vec<&str> = self
+            .list
+            .iter()
+            .filter_map(|fact| fact.map("properties"))
+            .flat_map(|map| map.keys())
+            .map(String::as_str)
+            .collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -220,12 +225,23 @@ impl<'a> Facts<'a> {
     /// Whether undeclared members are taken to be absent: some are declared, and nothing speaks of others.
     fn nobody_sends_more(&self, undeclared: Undeclared) -> bool {
         let speaks = |fact: &Fact<'_>| {
-            let others = ["patternProperties", "additionalProperties", "unevaluatedProperties", "dependentSchemas", "propertyNames"];
+            let others = [
+                "patternProperties",
+                "additionalProperties",
+                "unevaluatedProperties",
+                "dependentSchemas",
+                "propertyNames",
+            ];
             let open = [("anyOf", SPLIT_ANY), ("oneOf", SPLIT_ONE), ("if", SPLIT_IF)];
             others.iter().any(|name| fact.schema.get(name).is_some())
                 || open.iter().any(|(name, bit)| fact.schema.get(name).is_some() && fact.split & bit == 0)
                 || (fact.schema.get("$ref").is_some()
-                    && fact.schema.get("$ref").and_then(Value::as_str).and_then(|text| fact.root.resolve(text)).is_none())
+                    && fact
+                        .schema
+                        .get("$ref")
+                        .and_then(Value::as_str)
+                        .and_then(|text| fact.root.resolve(text))
+                        .is_none())
                 || fact.schema.get("$dynamicRef").is_some()
                 || fact.schema.get("$recursiveRef").is_some()
         };

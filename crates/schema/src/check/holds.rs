@@ -89,13 +89,20 @@ fn keyword(value: &Value, name: &str, operand: &Value, schema: &Value, root: &Ro
         "pattern" | "format" => Some(true),
         "uniqueItems" => match (elements, operand) {
             (Some(elements), Value::Bool(true)) => {
-                let repeats = |position: usize| elements.iter().take(position).any(|other| elements.get(position).is_some_and(|this| same(this, other)));
+                let repeats = |position: usize| {
+                    elements
+                        .iter()
+                        .take(position)
+                        .any(|other| elements.get(position).is_some_and(|this| same(this, other)))
+                };
                 Some(!(0..elements.len()).any(repeats))
             }
             _ => Some(true),
         },
         "required" => match members {
-            Some(members) => list().map(|names| names.iter().filter_map(Value::as_str).all(|name| members.contains_key(name))),
+            Some(members) => {
+                list().map(|names| names.iter().filter_map(Value::as_str).all(|name| members.contains_key(name)))
+            }
             None => Some(true),
         },
         "properties" => match (members, operand) {

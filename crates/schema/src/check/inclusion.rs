@@ -142,7 +142,8 @@ impl<'a> Prover<'a> {
     /// Where there are few values, each of them is asked.
     fn few_values(&mut self, left: &Facts<'a>, right: &Value) -> bool {
         let Some(values) = left.values() else { return false };
-        let possible = |value: &&Value| !left.list.iter().any(|fact| holds(value, fact.schema, fact.root) == Some(false));
+        let possible =
+            |value: &&Value| !left.list.iter().any(|fact| holds(value, fact.schema, fact.root) == Some(false));
         values.iter().filter(|value| possible(value)).all(|value| holds(value, right, self.right) == Some(true))
     }
 
@@ -203,7 +204,9 @@ impl<'a> Prover<'a> {
                 Some(found) => self.includes(left, found, level),
                 None => false,
             },
-            "allOf" => operand.as_array().is_some_and(|all| all.iter().all(|schema| self.includes(left, schema, level))),
+            "allOf" => {
+                operand.as_array().is_some_and(|all| all.iter().all(|schema| self.includes(left, schema, level)))
+            }
             "anyOf" => self.verbatim(left, Some(&["anyOf"]), right) || self.any_of(left, operand, level),
             "oneOf" => self.verbatim(left, Some(&["oneOf"]), right) || self.one_of(left, operand, level),
             "not" => self.verbatim(left, Some(&["not"]), right) || self.apart(left, &self.facts(operand)),
@@ -224,7 +227,10 @@ impl<'a> Prover<'a> {
             "maxItems" => !has(ARRAY) || at_most(least("maxItems"), operand),
             "uniqueItems" => {
                 let unique = left.list.iter().any(|fact| fact.get("uniqueItems") == Some(&Value::Bool(true)));
-                !has(ARRAY) || *operand == Value::Bool(false) || unique || least("maxItems").is_some_and(|most| most <= 1.0)
+                !has(ARRAY)
+                    || *operand == Value::Bool(false)
+                    || unique
+                    || least("maxItems").is_some_and(|most| most <= 1.0)
             }
             "items" if operand.is_array() => false,
             "prefixItems" | "items" => !has(ARRAY) || self.elements(left, right, level),
@@ -235,7 +241,9 @@ impl<'a> Prover<'a> {
                 let mut required: Vec<&str> = left.required().collect();
                 required.sort_unstable();
                 required.dedup();
-                !has(OBJECT) || at_least(most("minProperties"), operand) || at_least(Some(required.len() as f64), operand)
+                !has(OBJECT)
+                    || at_least(most("minProperties"), operand)
+                    || at_least(Some(required.len() as f64), operand)
             }
             "maxProperties" => {
                 let closed = left.others(None, self.undeclared).is_empty();
@@ -246,7 +254,9 @@ impl<'a> Prover<'a> {
                 let named = |name: &Value| name.as_str().is_some_and(|name| left.requires(name));
                 !has(OBJECT) || operand.as_array().is_some_and(|names| names.iter().all(named))
             }
-            "properties" | "patternProperties" | "additionalProperties" => !has(OBJECT) || self.members(left, name, right, level),
+            "properties" | "patternProperties" | "additionalProperties" => {
+                !has(OBJECT) || self.members(left, name, right, level)
+            }
             "propertyNames" => !has(OBJECT) || self.names(left, operand, level),
             "dependentRequired" => !has(OBJECT) || self.dependent_required(left, operand),
             "dependentSchemas" => !has(OBJECT) || self.dependent_schemas(left, operand, right, level),
@@ -300,7 +310,8 @@ impl<'a> Prover<'a> {
     fn multiple(&self, left: &Facts<'a>, operand: &Value, whole: bool) -> bool {
         let Some(factor) = exact(Some(operand)).filter(|factor| *factor > 0.0) else { return false };
         let ours = left.list.iter().filter_map(|fact| exact(fact.get("multipleOf")));
-        let divides = |ours: f64| ours == factor || (ours.fract() == 0.0 && factor.fract() == 0.0 && ours % factor == 0.0);
+        let divides =
+            |ours: f64| ours == factor || (ours.fract() == 0.0 && factor.fract() == 0.0 && ours % factor == 0.0);
         (whole && factor == 1.0) || ours.into_iter().any(divides)
     }
 
@@ -430,13 +441,17 @@ impl<'a> Prover<'a> {
             return true;
         }
         let excluded = |values: Option<Vec<&Value>>, by: &Facts<'_>| {
-            let impossible = |value: &&Value| by.list.iter().any(|fact| holds(value, fact.schema, fact.root) == Some(false));
+            let impossible =
+                |value: &&Value| by.list.iter().any(|fact| holds(value, fact.schema, fact.root) == Some(false));
             values.is_some_and(|values| values.iter().all(impossible))
         };
         if excluded(left.values(), other) || excluded(other.values(), left) {
             return true;
         }
-        let branches = other.list.iter().find_map(|fact| Some((fact, fact.get("anyOf").or_else(|| fact.get("oneOf"))?.as_array()?)));
+        let branches = other
+            .list
+            .iter()
+            .find_map(|fact| Some((fact, fact.get("anyOf").or_else(|| fact.get("oneOf"))?.as_array()?)));
         if let Some((fact, branches)) = branches
             && self.depth < DEPTH_MAX
         {
@@ -476,9 +491,9 @@ fn at_most(ours: Option<f64>, operand: &Value) -> bool {
 /// Whether a schema leads anywhere else, so that its words alone do not say what it means.
 fn refers(value: &Value) -> bool {
     match value {
-        Value::Object(members) => members
-            .iter()
-            .any(|(name, value)| ["$ref", "$dynamicRef", "$recursiveRef", "$id"].contains(&name.as_str()) || refers(value)),
+        Value::Object(members) => members.iter().any(|(name, value)| {
+            ["$ref", "$dynamicRef", "$recursiveRef", "$id"].contains(&name.as_str()) || refers(value)
+        }),
         Value::Array(elements) => elements.iter().any(refers),
         _ => false,
     }

@@ -123,7 +123,11 @@ impl Sampler {
         let mut position = 0;
         while let Some(fact) = facts.list.get(position).copied() {
             for name in ["anyOf", "oneOf"] {
-                if let Some(branch) = fact.get(name).and_then(Value::as_array).and_then(|list| self.pick(&list.iter().collect::<Vec<_>>())) {
+                if let Some(branch) = fact
+                    .get(name)
+                    .and_then(Value::as_array)
+                    .and_then(|list| self.pick(&list.iter().collect::<Vec<_>>()))
+                {
                     facts.add(Fact::new(branch, fact.root));
                 }
             }
@@ -219,7 +223,8 @@ impl Sampler {
             (ARRAY, json!([])),
             (OBJECT, json!({})),
         ];
-        let fitting: Vec<Value> = all.into_iter().filter(|(kind, _)| kind & kinds != 0).map(|(_, value)| value).collect();
+        let fitting: Vec<Value> =
+            all.into_iter().filter(|(kind, _)| kind & kinds != 0).map(|(_, value)| value).collect();
         self.pick(&fitting).unwrap_or(Value::Null)
     }
 

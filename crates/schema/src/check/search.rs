@@ -175,7 +175,8 @@ fn repeats(pattern: &[char], position: &mut usize, extra: usize) -> usize {
             extra.min(1)
         }
         Some('{') => {
-            let digits: String = pattern.iter().skip(*position + 1).take_while(|digit| digit.is_ascii_digit()).collect();
+            let digits: String =
+                pattern.iter().skip(*position + 1).take_while(|digit| digit.is_ascii_digit()).collect();
             while let Some(character) = pattern.get(*position) {
                 *position += 1;
                 if *character == '}' {

@@ -131,9 +131,9 @@ fn touched(body: &Body, above: &Pointer) -> Option<Pointer> {
         }
         let inner = match &rule.op {
             Op::Each { body, .. } => touched(body, &below(&rule.to)),
-            Op::Variant { cases, .. } => cases.iter().find_map(|case| {
-                touched(&case.body, &below(&rule.to).child(&case.member))
-            }),
+            Op::Variant { cases, .. } => {
+                cases.iter().find_map(|case| touched(&case.body, &below(&rule.to).child(&case.member)))
+            }
             Op::Copy { .. } | Op::Move { .. } | Op::Rename { .. } | Op::Enum { .. } | Op::Convert { .. } => None,
         };
         if inner.is_some() {

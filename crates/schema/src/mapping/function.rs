@@ -183,7 +183,9 @@ impl Function {
                 Some(json!(text.split(separator.as_str()).collect::<Vec<_>>()))
             }
             (Self::AddPrefix(prefix), Value::String(text)) => Some(json!(format!("{prefix}{text}"))),
-            (Self::StripPrefix(prefix), Value::String(text)) => text.strip_prefix(prefix.as_str()).map(|rest| json!(rest)),
+            (Self::StripPrefix(prefix), Value::String(text)) => {
+                text.strip_prefix(prefix.as_str()).map(|rest| json!(rest))
+            }
             (Self::MajorMinor, Value::String(text)) => {
                 let version = crate::Version::parse(text)?.to_string();
                 Some(json!(version.split('.').take(2).collect::<Vec<_>>().join(".")))
@@ -345,7 +347,9 @@ impl Derivation {
                 Value::Object(members) => Some(json!(members.len())),
                 _ => None,
             },
-            Self::Part(separator, index) => first?.as_str()?.split(separator.as_str()).nth(*index).map(|part| json!(part)),
+            Self::Part(separator, index) => {
+                first?.as_str()?.split(separator.as_str()).nth(*index).map(|part| json!(part))
+            }
         }
     }
 }

@@ -65,9 +65,8 @@ impl Path {
     /// The place beside this one with another name; nothing beside the root or an element.
     pub(crate) fn renamed(&self, name: &str) -> Option<Self> {
         let (last, parents) = self.0.split_last()?;
-        matches!((last, segment(name.to_owned())), (Segment::Name(_), Segment::Name(_))).then(|| {
-            Self(parents.iter().cloned().chain([Segment::Name(name.into())]).collect())
-        })
+        matches!((last, segment(name.to_owned())), (Segment::Name(_), Segment::Name(_)))
+            .then(|| Self(parents.iter().cloned().chain([Segment::Name(name.into())]).collect()))
     }
 
     /// The name that a value has here, for people and for rules about names.

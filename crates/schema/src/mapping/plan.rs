@@ -86,7 +86,8 @@ impl Plan {
             }
             Fate::Open | Fate::Covered => {}
         }
-        let keeps = keeps && matches!(self.fate, Fate::Open);
+        // Where a list is taken from, the way back writes one: nothing else can stay there.
+        let keeps = keeps && matches!(self.fate, Fate::Open) && self.taken_from.is_none();
         match value {
             Value::Object(members) if !self.names.is_empty() && !members.is_empty() => {
                 let mut kept = Value::Object(Default::default());
@@ -120,8 +121,7 @@ impl Plan {
                 }
                 Ok(None)
             }
-            // Where a list is taken from, the way back writes one: nothing else can stay there.
-            value => keep(value, keeps && self.taken_from.is_none(), here, report),
+            value => keep(value, keeps, here, report),
         }
     }
 }

@@ -138,7 +138,8 @@ impl Body {
         for derived in at.list("derived")? {
             counted(count, &derived)?;
             derived.closed(&["to", "fn", "from", "args"])?;
-            let from: Result<Vec<Path>, Refusal> = derived.required("from")?.elements()?.iter().map(Path::read).collect();
+            let from: Result<Vec<Path>, Refusal> =
+                derived.required("from")?.elements()?.iter().map(Path::read).collect();
             let from = from?;
             if from.is_empty() {
                 return derived.required("from")?.refuse(Code::EmptyList, "name at least one place");
@@ -157,14 +158,20 @@ impl Body {
         let written: Vec<_> = written.chain(self.derived.iter().map(|derived| (&derived.to, 0))).collect();
         apart(&written, "written")?;
         apart(&defaults.iter().map(|default| (&default.to, 0)).collect::<Vec<_>>(), "written")?;
-        // A default may stand around what others write, never beneath it or in its place.
+        let taken = self.rules.iter().filter(|rule| self.takes(rule)).map(|rule| (&rule.from, rule.from_index()));
+        let taken: Vec<_> = taken.chain(self.unset.iter().map(|unset| (&unset.at, 0))).collect();
+        apart(&taken, "taken")?;
         for default in defaults {
-            if let Some((above, _)) = written.iter().find(|(path, _)| default.to.segments().starts_with(path.segments())) {
-                return Err(format!("two rules meet: `{}` and `{}` are written both", above.pointer(), default.to.pointer()));
+            let place = default.to.segments();
+            let beneath = written.iter().find(|(path, _)| place.starts_with(path.segments()));
+            let mixed = written.iter().find(|(path, _)| !alike(path, &default.to));
+            // Around what others write or take a default is only a place for it.
+            let empty = default.value.as_object().is_some_and(|members| members.is_empty());
+            let around = written.iter().chain(&taken).find(|(path, _)| !empty && path.segments().starts_with(place));
+            if let Some((other, _)) = beneath.or(mixed).or(around) {
+                return Err(format!("a default meets a rule: `{}` and `{}`", default.to.pointer(), other.pointer()));
             }
         }
-        let taken = self.rules.iter().filter(|rule| self.takes(rule)).map(|rule| (&rule.from, rule.from_index()));
-        apart(&taken.chain(self.unset.iter().map(|unset| (&unset.at, 0))).collect::<Vec<_>>(), "taken")?;
         self.plan = Plan::of(&self);
         Ok(self)
     }
@@ -173,9 +180,19 @@ impl Body {
     pub(crate) fn takes(&self, rule: &Rule) -> bool {
         match rule.op {
             Op::Copy { .. } => {
-                !self.passthrough && self.rules.iter().find(|other| other.from == rule.from).is_some_and(|other| std::ptr::eq(other, rule))
+                !self.passthrough
+                    && self
+                        .rules
+                        .iter()
+                        .find(|other| other.from == rule.from)
+                        .is_some_and(|other| std::ptr::eq(other, rule))
             }
-            Op::Move { .. } | Op::Rename { .. } | Op::Enum { .. } | Op::Convert { .. } | Op::Each { .. } | Op::Variant { .. } => true,
+            Op::Move { .. }
+            | Op::Rename { .. }
+            | Op::Enum { .. }
+            | Op::Convert { .. }
+            | Op::Each { .. }
+            | Op::Variant { .. } => true,
         }
     }
 
@@ -244,11 +261,7 @@ fn apart(places: &[(&Path, usize)], how: &str) -> Result<(), String> {
         for (right, right_index) in places.iter().skip(position + 1) {
             let meeting = left.segments().iter().zip(right.segments()).position(|(left, right)| left != right);
             let fine = match meeting {
-                Some(at) => {
-                    // An array and an object cannot stand in one place.
-                    let kinds = [left, right].map(|path| matches!(path.segments().get(at), Some(Segment::Index(_))));
-                    kinds.windows(2).all(|pair| pair.first() == pair.last())
-                }
+                Some(_) => alike(left, right),
                 None => before(left, *left_index, right) || before(right, *right_index, left),
             };
             if !fine {
@@ -257,6 +270,12 @@ fn apart(places: &[(&Path, usize)], how: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether two places can be in one document: where they part, both are members or both are elements.
+fn alike(left: &Path, right: &Path) -> bool {
+    let parting = left.segments().iter().zip(right.segments()).find(|(left, right)| left != right);
+    parting.is_none_or(|(left, right)| matches!(left, Segment::Index(_)) == matches!(right, Segment::Index(_)))
 }
 
 /// Whether `path` lies in an element that the list at `list` leaves alone.
@@ -289,7 +308,11 @@ impl Rule {
             }
             "enum" => {
                 at.closed(&["op", "from", "to", "map", "default"])?;
-                Ok(Self { from: from()?, to: to()?, op: Op::Enum { pairs: pairs(&at.required("map")?)?, default: default() } })
+                Ok(Self {
+                    from: from()?,
+                    to: to()?,
+                    op: Op::Enum { pairs: pairs(&at.required("map")?)?, default: default() },
+                })
             }
             "convert" => {
                 at.closed(&["op", "from", "to", "fn", "args"])?;

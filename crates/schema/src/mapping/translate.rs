@@ -201,7 +201,13 @@ impl Body {
             if let Some(value) = derived.function.apply(&values) {
                 let there = here.step(Way::Path(&derived.to), Way::Path(&derived.to));
                 put(&mut output, &derived.to, value, here, report)?;
-                report.tell(Loss { kind: LossKind::Invented, from: None, to: Some(there.destination()), why: "derived", step: 0 });
+                report.tell(Loss {
+                    kind: LossKind::Invented,
+                    from: None,
+                    to: Some(there.destination()),
+                    why: "derived",
+                    step: 0,
+                });
             }
         }
         for constant in &self.constants {
@@ -274,6 +280,11 @@ impl Rule {
             None => Ok(()),
         }
     }
+}
+
+/// An element that would leave a hole before it.
+fn homeless(there: &Here<'_>) -> Loss {
+    Loss { to: Some(there.destination()), ..Loss::dropped(there.pointer(), "nothing_before_it") }
 }
 
 fn changed(there: &Here<'_>, why: &'static str) -> Loss {
@@ -362,7 +373,7 @@ impl Each<'_> {
             return Ok(());
         }
         if before != self.to_index {
-            report.tell(Loss::dropped(there.pointer(), "nothing_before_it"));
+            report.tell(homeless(there));
             return Ok(());
         }
         let mut translated = Vec::with_capacity(self.to_index + tail.len());
@@ -388,7 +399,8 @@ fn tag_to_member(
     report: &mut Report,
 ) -> Result<Option<Value>, Refusal> {
     let kind = value.get(tag).and_then(Value::as_str);
-    let (Some(case), Value::Object(members)) = (cases.iter().find(|case| Some(case.tag.as_str()) == kind), value) else {
+    let (Some(case), Value::Object(members)) = (cases.iter().find(|case| Some(case.tag.as_str()) == kind), value)
+    else {
         report.tell(Loss::dropped(there.pointer(), "unknown_kind"));
         return Ok(None);
     };
@@ -436,7 +448,7 @@ fn place(
     report: &mut Report,
 ) -> Result<(), Refusal> {
     if !fits(output.as_ref(), rule.to.segments()) {
-        report.tell(Loss::dropped(there.pointer(), "nothing_before_it"));
+        report.tell(homeless(there));
         return Ok(());
     }
     put(output, &rule.to, value, here, report)
@@ -484,7 +496,13 @@ fn nest(found: Option<Value>, path: &[Segment], value: Value, here: &Here<'_>, r
                 Some(Value::Object(members)) => {
                     if members.is_empty() {
                         // On the way back nobody knows that it was there before.
-                        report.tell(Loss { kind: LossKind::Changed, from: Some(here.pointer()), to: Some(here.destination()), why: "filled", step: 0 });
+                        report.tell(Loss {
+                            kind: LossKind::Changed,
+                            from: Some(here.pointer()),
+                            to: Some(here.destination()),
+                            why: "filled",
+                            step: 0,
+                        });
                     }
                     members
                 }

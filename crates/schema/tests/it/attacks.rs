@@ -78,7 +78,8 @@ fn oversized_mappings_are_refused() {
     refused(&long, "mapping_too_large", "/rules/0/from");
 
     let mut entries = plain();
-    entries["rules"] = json!([{"op": "enum", "from": "/a", "to": "/a", "map": (0..257).map(|n| json!([n, n])).collect::<Vec<_>>()}]);
+    entries["rules"] =
+        json!([{"op": "enum", "from": "/a", "to": "/a", "map": (0..257).map(|n| json!([n, n])).collect::<Vec<_>>()}]);
     refused(&entries, "mapping_too_large", "/rules/0/map");
 
     let bytes = format!("{{\"mapping_id\":\"{}\"}}", "x".repeat(300_000));
@@ -119,7 +120,8 @@ fn no_mapping_lies_about_its_way_back() {
             let Ok(there) = mapping.translate(&source) else { continue };
             let Ok(again) = back.translate(&there.document) else { continue };
             if there.losses.is_empty() && again.losses.is_empty() {
-                assert_eq!(again.document, source, "{}", mapping.to_value());
+                let bytes = json::canonical_value;
+                assert_eq!(bytes(&again.document), bytes(&source), "{}", mapping.to_value());
             }
         }
     }
@@ -176,7 +178,8 @@ fn bomb_schemas_are_refused_at_once() {
 #[test]
 fn hostile_patterns_and_numbers_end() {
     let start = Instant::now();
-    let validator = Validator::compile(&json!({"pattern": "^(a+)+$", "multipleOf": 1e-308, "uniqueItems": true})).unwrap();
+    let validator =
+        Validator::compile(&json!({"pattern": "^(a+)+$", "multipleOf": 1e-308, "uniqueItems": true})).unwrap();
     assert!(!validator.is_valid(&json!(format!("{}!", "a".repeat(50_000)))));
     validator.is_valid(&json!(9_007_199_254_740_991_i64));
     validator.is_valid(&(0..2_000).collect::<Value>());

@@ -23,22 +23,48 @@ fn what_is_narrower_conforms_to_what_is_wider() {
         (json!({"const": 5}), json!({"minimum": 5, "multipleOf": 5})),
         (json!({"type": "integer", "minimum": 2}), json!({"type": "integer", "exclusiveMinimum": 1})),
         (json!({"maxLength": 3, "type": "string"}), json!({"maxLength": 4})),
-        (json!({"type": "array", "items": {"type": "integer"}, "minItems": 1}), json!({"items": {"type": "number"}, "contains": {"type": "number"}})),
+        (
+            json!({"type": "array", "items": {"type": "integer"}, "minItems": 1}),
+            json!({"items": {"type": "number"}, "contains": {"type": "number"}}),
+        ),
         (json!({"multipleOf": 6}), json!({"multipleOf": 3})),
-        (json!({"required": ["a", "b"]}), json!({"required": ["a"], "type": ["object", "array", "string", "number", "boolean", "null"]})),
-        (json!({"type": "object", "required": ["k"], "properties": {"k": {"const": "a"}}}),
-         json!({"oneOf": [{"required": ["k"], "properties": {"k": {"const": "a"}}}, {"required": ["k"], "properties": {"k": {"const": "b"}}}]})),
+        (
+            json!({"required": ["a", "b"]}),
+            json!({"required": ["a"], "type": ["object", "array", "string", "number", "boolean", "null"]}),
+        ),
+        (
+            json!({"type": "object", "required": ["k"], "properties": {"k": {"const": "a"}}}),
+            json!({"oneOf": [{"required": ["k"], "properties": {"k": {"const": "a"}}}, {"required": ["k"], "properties": {"k": {"const": "b"}}}]}),
+        ),
         (json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), json!({"type": ["string", "number"]})),
         (json!({"type": ["string", "integer"]}), json!({"anyOf": [{"type": "string"}, {"type": "integer"}]})),
         (json!({"type": "string"}), json!({"not": {"type": "integer"}})),
-        (json!({"$defs": {"n": {"type": "integer"}}, "properties": {"a": {"$ref": "#/$defs/n"}}}), json!({"properties": {"a": {"type": "number"}}})),
-        (json!({"properties": {"next": {"$ref": "#"}, "v": {"type": "integer"}}}), json!({"properties": {"next": {"$ref": "#"}, "v": {"type": "number"}}})),
-        (json!({"additionalProperties": false, "properties": {"a": {}}, "type": "object"}), json!({"propertyNames": {"maxLength": 1}, "maxProperties": 1})),
-        (json!({"patternProperties": {"^x": {"type": "integer"}}}), json!({"patternProperties": {"^x": {"type": "number"}}})),
-        (json!({"pattern": "^a", "format": "uri", "if": {"minLength": 1}, "then": {"maxLength": 9}}), json!({"pattern": "^a", "format": "uri", "if": {"minLength": 1}, "then": {"maxLength": 9}})),
+        (
+            json!({"$defs": {"n": {"type": "integer"}}, "properties": {"a": {"$ref": "#/$defs/n"}}}),
+            json!({"properties": {"a": {"type": "number"}}}),
+        ),
+        (
+            json!({"properties": {"next": {"$ref": "#"}, "v": {"type": "integer"}}}),
+            json!({"properties": {"next": {"$ref": "#"}, "v": {"type": "number"}}}),
+        ),
+        (
+            json!({"additionalProperties": false, "properties": {"a": {}}, "type": "object"}),
+            json!({"propertyNames": {"maxLength": 1}, "maxProperties": 1}),
+        ),
+        (
+            json!({"patternProperties": {"^x": {"type": "integer"}}}),
+            json!({"patternProperties": {"^x": {"type": "number"}}}),
+        ),
+        (
+            json!({"pattern": "^a", "format": "uri", "if": {"minLength": 1}, "then": {"maxLength": 9}}),
+            json!({"pattern": "^a", "format": "uri", "if": {"minLength": 1}, "then": {"maxLength": 9}}),
+        ),
         (json!(false), json!({"type": "string"})),
         (json!({"type": "string"}), json!(true)),
-        (json!({"uniqueItems": true, "prefixItems": [{"type": "string"}], "items": {"type": "integer"}}), json!({"prefixItems": [true, {"type": "number"}], "uniqueItems": true})),
+        (
+            json!({"uniqueItems": true, "prefixItems": [{"type": "string"}], "items": {"type": "integer"}}),
+            json!({"prefixItems": [true, {"type": "number"}], "uniqueItems": true}),
+        ),
         (json!({"dependentRequired": {"a": ["b", "c"]}}), json!({"dependentRequired": {"a": ["b"]}})),
     ] {
         verdict(narrow, wide, "compatible");
@@ -53,10 +79,22 @@ fn what_breaks_is_shown_by_a_document() {
         (json!({"enum": ["a", "b"]}), json!({"enum": ["a"]})),
         (json!({"type": "string"}), json!({"type": "string", "maxLength": 5})),
         (json!({"type": "object"}), json!({"type": "object", "additionalProperties": false, "properties": {"a": {}}})),
-        (json!({"type": "object", "properties": {"a": {"type": "string"}}}), json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}})),
-        (json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), json!({"oneOf": [{"type": "string"}, {"minLength": 0}]})),
-        (json!({"items": {"properties": {"x": {"type": "integer"}}}, "type": "array"}), json!({"items": {"properties": {"x": {"type": "string"}}}})),
-        (json!({"type": "string", "pattern": "^urn:[a-z]+:.+$"}), json!({"type": "string", "pattern": "^urn:[a-z]+:[0-9]+$"})),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "string"}}}),
+            json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}),
+        ),
+        (
+            json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}),
+            json!({"oneOf": [{"type": "string"}, {"minLength": 0}]}),
+        ),
+        (
+            json!({"items": {"properties": {"x": {"type": "integer"}}}, "type": "array"}),
+            json!({"items": {"properties": {"x": {"type": "string"}}}}),
+        ),
+        (
+            json!({"type": "string", "pattern": "^urn:[a-z]+:.+$"}),
+            json!({"type": "string", "pattern": "^urn:[a-z]+:[0-9]+$"}),
+        ),
         (json!(true), json!({"$defs": {"a": {"type": "null"}}, "$ref": "#/$defs/a"})),
         (json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "string"}), json!({"type": "integer"})),
     ] {
@@ -67,7 +105,8 @@ fn what_breaks_is_shown_by_a_document() {
 #[test]
 fn what_cannot_be_decided_is_said_to_be_unknown_with_its_reason() {
     let from = json!({"type": "string", "pattern": "^a{3}$"});
-    let Verdict::Unknown { reasons } = check(&from, &json!({"type": "string", "pattern": "^aaa$"}), Undeclared::Strict).unwrap()
+    let Verdict::Unknown { reasons } =
+        check(&from, &json!({"type": "string", "pattern": "^aaa$"}), Undeclared::Strict).unwrap()
     else {
         panic!("decided");
     };
@@ -87,7 +126,10 @@ fn an_added_optional_member_is_compatible_only_for_the_tolerant() {
 fn every_change_has_its_rule_and_effect() {
     let old = json!({"type": ["string", "null"], "minimum": 1, "required": ["a"], "enum": [1], "properties": {"a": {"type": "string"}, "z": {}}, "title": "x"});
     let new = json!({"type": "string", "minimum": 2, "required": ["b"], "enum": [1, 2], "properties": {"a": {"type": "string", "maxLength": 3}, "b": {}}, "additionalProperties": false});
-    let found: Vec<String> = compare(&old, &new).iter().map(|change| format!("{} {} {}", change.rule, change.at, change.effect.name())).collect();
+    let found: Vec<String> = compare(&old, &new)
+        .iter()
+        .map(|change| format!("{} {} {}", change.rule, change.at, change.effect.name()))
+        .collect();
     assert_eq!(
         found,
         [

@@ -60,14 +60,20 @@ fn agreed(agreement: Agreement) -> Value {
 }
 
 fn negotiate(case: &Value) -> Outcome {
-    let agreement =
-        schema::negotiate(&id(), &versions(&case["ours"]), &entry(&case["theirs"]), permits(case), instant(case, "now"));
+    let agreement = schema::negotiate(
+        &id(),
+        &versions(&case["ours"]),
+        &entry(&case["theirs"]),
+        permits(case),
+        instant(case, "now"),
+    );
     Ok(agreed(agreement.map_err(disagreed)?))
 }
 
 fn negotiate_again(case: &Value) -> Outcome {
     let ours = versions(&case["ours"]);
-    let before = schema::negotiate(&id(), &ours, &entry(&case["before"]), permits(case), instant(case, "then")).unwrap();
+    let before =
+        schema::negotiate(&id(), &ours, &entry(&case["before"]), permits(case), instant(case, "then")).unwrap();
     let again = schema::negotiate_again(&before, &ours, &entry(&case["theirs"]), permits(case), instant(case, "now"));
     Ok(agreed(again.map_err(disagreed)?))
 }
@@ -88,7 +94,9 @@ fn serve(case: &Value) -> Outcome {
     let requested = case["requested"].as_str().map(|text| Version::parse(text).unwrap());
     let exchange = schema::serve(&id(), &entry(&case["entry"]), requested, permits(case), instant(case, "now"));
     let exchange = exchange.map_err(disagreed)?;
-    Ok(json!({"request": exchange.request.to_string(), "answer": exchange.answer.to_string(), "warning": exchange.warning}))
+    Ok(
+        json!({"request": exchange.request.to_string(), "answer": exchange.answer.to_string(), "warning": exchange.warning}),
+    )
 }
 
 fn request(case: &Value) -> Outcome {
@@ -142,7 +150,8 @@ fn pairs(case: &Value) -> Outcome {
 }
 
 fn compose(case: &Value) -> Outcome {
-    let mappings: Vec<Mapping> = case["mappings"].as_array().unwrap().iter().map(|value| read(value).unwrap()).collect();
+    let mappings: Vec<Mapping> =
+        case["mappings"].as_array().unwrap().iter().map(|value| read(value).unwrap()).collect();
     let mut mappings = mappings.into_iter();
     let first = mappings.next().unwrap();
     let all = mappings.try_fold(first, |all, next| schema::compose(&all, &next)).map_err(refused)?;

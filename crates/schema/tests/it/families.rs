@@ -24,37 +24,53 @@ fn cards(name: &str) -> Vec<Value> {
 
 #[test]
 fn every_card_of_0_3_becomes_one_of_1_0_and_comes_back() {
-    let (there, old, new) = (mapping("a2a-card-0.3-to-1.0"), validator("spec/families/a2a-card-0.3"), validator("spec/families/a2a-card-1.0"));
+    let (there, old, new) = (
+        mapping("a2a-card-0.3-to-1.0"),
+        validator("spec/families/a2a-card-0.3"),
+        validator("spec/families/a2a-card-1.0"),
+    );
     let back = there.invert().unwrap();
     let cards = cards("cards-0.3");
     assert!(cards.len() >= 12, "{}", cards.len());
     for card in &cards {
         old.check(card).unwrap_or_else(|error| panic!("{}: {error}", card["name"]));
         let translated = there.translate(card).unwrap();
-        new.check(&translated.document).unwrap_or_else(|error| panic!("{}: {error}\n{:#}", card["name"], translated.document));
+        new.check(&translated.document)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{:#}", card["name"], translated.document));
         let returned = back.translate(&translated.document).unwrap();
         old.check(&returned.document).unwrap_or_else(|error| panic!("{}: {error}", card["name"]));
         let lost = told(&translated);
         if lost.is_empty() {
             assert_eq!(returned.document, *card);
         }
-        for name in ["name", "description", "version", "url", "defaultInputModes", "skills", "securitySchemes", "security"] {
+        for name in
+            ["name", "description", "version", "url", "defaultInputModes", "skills", "securitySchemes", "security"]
+        {
             let told = lost.iter().any(|(_, place)| place.contains(&format!("/{name}")));
-            assert!(told || returned.document.get(name) == card.get(name), "{} lost `{name}` in silence: {lost:?}", card["name"]);
+            assert!(
+                told || returned.document.get(name) == card.get(name),
+                "{} lost `{name}` in silence: {lost:?}",
+                card["name"]
+            );
         }
     }
 }
 
 #[test]
 fn every_card_of_1_0_becomes_one_of_0_3_and_comes_back() {
-    let (there, old, new) = (mapping("a2a-card-0.3-to-1.0"), validator("spec/families/a2a-card-0.3"), validator("spec/families/a2a-card-1.0"));
+    let (there, old, new) = (
+        mapping("a2a-card-0.3-to-1.0"),
+        validator("spec/families/a2a-card-0.3"),
+        validator("spec/families/a2a-card-1.0"),
+    );
     let back = there.invert().unwrap();
     let cards = cards("cards-1.0");
     assert!(cards.len() >= 10, "{}", cards.len());
     for card in &cards {
         new.check(card).unwrap_or_else(|error| panic!("{}: {error}", card["name"]));
         let translated = back.translate(card).unwrap();
-        old.check(&translated.document).unwrap_or_else(|error| panic!("{}: {error}\n{:#}", card["name"], translated.document));
+        old.check(&translated.document)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{:#}", card["name"], translated.document));
         let returned = there.translate(&translated.document).unwrap();
         new.check(&returned.document).unwrap_or_else(|error| panic!("{}: {error}", card["name"]));
         assert_eq!(returned.document["supportedInterfaces"][0]["url"], card["supportedInterfaces"][0]["url"]);
@@ -75,7 +91,10 @@ fn what_a_card_loses_is_told() {
     };
     assert!(lost(of("Tide tables")).contains(&"dropped /signatures>".to_owned()));
     assert!(lost(of("Night clerk")).contains(&"dropped /capabilities/stateTransitionHistory>".to_owned()));
-    assert!(lost(of("Plain echo")).contains(&"invented /preferredTransport>/supportedInterfaces/0/protocolBinding".to_owned()));
+    assert!(
+        lost(of("Plain echo"))
+            .contains(&"invented /preferredTransport>/supportedInterfaces/0/protocolBinding".to_owned())
+    );
     // Downwards a tenant has no place.
     let back = there.invert().unwrap();
     let new = cards("cards-1.0");

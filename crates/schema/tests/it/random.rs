@@ -138,7 +138,8 @@ fn body(chance: &mut Chance, depth: usize) -> Value {
     }
     if chance.one_in(4) {
         let (to, one, other) = (path(chance), path(chance), path(chance));
-        body["derived"] = json!([{"to": to, "fn": chance.pick(&["concat", "first_present", "count"]), "from": [one, other]}]);
+        body["derived"] =
+            json!([{"to": to, "fn": chance.pick(&["concat", "first_present", "count"]), "from": [one, other]}]);
     }
     body
 }
@@ -213,6 +214,11 @@ fn random_keyword(chance: &mut Chance, depth: usize) -> (&'static str, Value) {
         18 => ("maxProperties", json!(small)),
         19 => ("required", json!([chance.pick(&names)])),
         20 => ("dependentRequired", json!({chance.pick(&names): [chance.pick(&names)]})),
-        _ => chance.pick(&[("pattern", json!("^a")), ("minContains", json!(small)), ("maxContains", json!(small)), ("format", json!("date"))]),
+        _ => chance.pick(&[
+            ("pattern", json!("^a")),
+            ("minContains", json!(small)),
+            ("maxContains", json!(small)),
+            ("format", json!("date")),
+        ]),
     }
 }

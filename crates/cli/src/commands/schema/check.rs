@@ -162,13 +162,23 @@ fn described(findings: &[Finding], treatment: Undeclared) -> String {
             Verdict::Unknown { .. } => WARN,
         };
         let names = format!("{} reads what {} describes", finding.reader, finding.writer);
-        text.push_str(&format!("{} {}: {}\n", paint(style, finding.verdict.name()), paint(STRONG, finding.way), shown(&names)));
+        text.push_str(&format!(
+            "{} {}: {}\n",
+            paint(style, finding.verdict.name()),
+            paint(STRONG, finding.way),
+            shown(&names)
+        ));
         match &finding.verdict {
             Verdict::Compatible => {}
             Verdict::Broken { counterexample, at } => {
                 let place = if at.as_str().is_empty() { "the root" } else { at.as_str() };
-                text.push_str(&format!("  {}\n", paint(DIM, shown(&format!("this document conforms to the one and not to the other, at {place}:")))));
-                json_lines(&format!("{counterexample:#}")).lines().for_each(|line| text.push_str(&format!("  {line}\n")));
+                text.push_str(&format!(
+                    "  {}\n",
+                    paint(DIM, shown(&format!("this document conforms to the one and not to the other, at {place}:")))
+                ));
+                json_lines(&format!("{counterexample:#}"))
+                    .lines()
+                    .for_each(|line| text.push_str(&format!("  {line}\n")));
             }
             Verdict::Unknown { reasons } => {
                 for reason in reasons {

@@ -40,9 +40,7 @@ impl Diff {
 }
 
 fn as_json(changes: &[Change], additive: bool) -> String {
-    let entry = |change: &Change| {
-        json!({"rule": change.rule, "at": change.at.as_str(), "effect": change.effect.name(), "old": change.old, "new": change.new})
-    };
+    let entry = |change: &Change| json!({"rule": change.rule, "at": change.at.as_str(), "effect": change.effect.name(), "old": change.old, "new": change.new});
     let entries: Vec<Value> = changes.iter().map(entry).collect();
     json_line(&json::canonical_value(&json!({"additive": additive, "changes": entries})))
 }
@@ -56,7 +54,9 @@ fn described(changes: &[Change], additive: bool) -> String {
             Effect::Neutral => DIM,
             Effect::Either => WARN,
         };
-        let side = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), |value| shorten(&shown(&value.to_string()), 40));
+        let side = |value: &Option<Value>| {
+            value.as_ref().map_or_else(|| "nothing".to_owned(), |value| shorten(&shown(&value.to_string()), 40))
+        };
         text.push_str(&format!(
             "{:<8} {} {}\n         {}\n",
             paint(style, change.effect.name()),
@@ -68,7 +68,9 @@ fn described(changes: &[Change], additive: bool) -> String {
     let summary = match (changes.len(), additive) {
         (0, _) => "nothing changed".to_owned(),
         (number, true) => format!("{}, all additive (RFC 0024 §3.4): the version may stay", count(number, "change")),
-        (number, false) => format!("{}, not all additive (RFC 0024 §3.4): this is a new version", count(number, "change")),
+        (number, false) => {
+            format!("{}, not all additive (RFC 0024 §3.4): this is a new version", count(number, "change"))
+        }
     };
     text + &summary + "\n"
 }

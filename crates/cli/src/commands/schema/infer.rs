@@ -58,7 +58,12 @@ impl Infer {
         }
         output::print(&json_lines(&format!("{mapping:#}")))?;
         for question in &draft.questions {
-            output::say(&format!("{} {}: {}", paint(WARN, "question:"), shown(question.at.as_str()), shown(&question.text)));
+            output::say(&format!(
+                "{} {}: {}",
+                paint(WARN, "question:"),
+                shown(question.at.as_str()),
+                shown(&question.text)
+            ));
         }
         output::note(&format!("{} left to answer", count(draft.questions.len(), "question")));
         Ok(Exit::Fine)

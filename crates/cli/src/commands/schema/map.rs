@@ -185,7 +185,8 @@ impl Verify {
             publishers.pin(schema, did);
         }
         let publisher = schema.and_then(|schema| publishers.of(&schema)).ok_or_else(|| {
-            Failure::usage("the destination schema has no host that could have signed").help("name its DID with --publisher")
+            Failure::usage("the destination schema has no host that could have signed")
+                .help("name its DID with --publisher")
         })?;
         let signer = self.signer(&publisher)?;
         let document = file.text.document(&schema::MAPPING_LIMITS)?;
@@ -203,7 +204,8 @@ impl Verify {
                 DidDocument::read(document.root(), publisher).map_err(|error| file.text.unproved(&error))
             }
             None => DidDocument::of_key(publisher).map_err(|_| {
-                Failure::usage("the publisher's keys are not in its name").help("give its DID document with --did-document")
+                Failure::usage("the publisher's keys are not in its name")
+                    .help("give its DID document with --did-document")
             }),
         }
     }
@@ -254,11 +256,18 @@ impl Test {
                 match try_one(&mapping, document, from.as_ref(), to.as_ref()) {
                     Ok(losses) => {
                         text.push_str(&format!("{} {}\n", paint(GOOD, "fine"), shown(&name)));
-                        losses.iter().for_each(|loss| text.push_str(&format!("  {}\n", paint(DIM, shown(&spelled(loss))))));
+                        losses
+                            .iter()
+                            .for_each(|loss| text.push_str(&format!("  {}\n", paint(DIM, shown(&spelled(loss))))));
                     }
                     Err(problem) => {
                         wrong += 1;
-                        text.push_str(&format!("{} {}: {}\n", paint(BAD, "wrong"), paint(STRONG, shown(&name)), shown(&problem)));
+                        text.push_str(&format!(
+                            "{} {}: {}\n",
+                            paint(BAD, "wrong"),
+                            paint(STRONG, shown(&name)),
+                            shown(&problem)
+                        ));
                     }
                 }
             }
@@ -275,7 +284,9 @@ fn try_one(
     from: Option<&schema::Validator>,
     to: Option<&schema::Validator>,
 ) -> Result<Vec<Loss>, String> {
-    let conforms = |validator: Option<&schema::Validator>, document: &Value, what: &str| match validator.map(|validator| validator.check(document)) {
+    let conforms = |validator: Option<&schema::Validator>, document: &Value, what: &str| match validator
+        .map(|validator| validator.check(document))
+    {
         Some(Err(refusal)) => Err(format!("{what} does not conform: {refusal}")),
         _ => Ok(()),
     };
