@@ -96,8 +96,8 @@ fn best(times: u32, mut work: impl FnMut()) -> f64 {
 }
 
 fn rules(mapping: &Value) -> usize {
-    let list = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
-    let inner: usize = list(mapping, "rules").iter().map(|rule| rules(&rule["body"])).sum();
+    let list = |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let inner: usize = list(mapping, "rules").iter().filter_map(|rule| rule.get("body")).map(rules).sum();
     ["rules", "constants", "derived"].iter().map(|name| list(mapping, name).len()).sum::<usize>() + inner
 }
 

@@ -1,7 +1,12 @@
 //! Random documents against what was proved: `cargo xtask diff schema --n 10000000`.
 
 #[path = "../tests/it/random.rs"]
-#[expect(dead_code, reason = "the generators of the tests; this program needs schemas only")]
+#[expect(
+    dead_code,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "the generators of the tests; this program needs schemas only"
+)]
 mod random;
 
 use random::{Chance, random_schema};

@@ -214,12 +214,12 @@ fn likeness(left: &str, right: &str) -> usize {
     };
     let (ours, mut theirs) = (pairs(left), pairs(right));
     let all = ours.len() + theirs.len();
-    let mut shared = 0;
+    let mut shared: usize = 0;
     for pair in ours {
         if let Some(position) = theirs.iter().position(|other| *other == pair) {
             theirs.swap_remove(position);
             shared += 2;
         }
     }
-    if all == 0 { 0 } else { shared * 100 / all }
+    (shared * 100).checked_div(all).unwrap_or(0)
 }

@@ -126,7 +126,7 @@ impl Mapping {
         at.closed(&members)?;
         let id = at.required("mapping_id")?;
         let text = id.string()?;
-        if !text.strip_prefix("urn:oap:mapping:").is_some_and(|name| !name.is_empty()) {
+        if text.strip_prefix("urn:oap:mapping:").is_none_or(str::is_empty) {
             return id.refuse(Code::InvalidValue, "a name such as `urn:oap:mapping:action-1.1-to-1.2` belongs here");
         }
         let (source, destination) =

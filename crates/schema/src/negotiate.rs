@@ -53,10 +53,10 @@ pub struct Disagreement {
 }
 
 impl Disagreement {
-    fn new(code: Code, schema: &SchemaId, entry: &Entry, requested: Option<Version>, now: Instant) -> Self {
+    fn new(code: Code, schema: &SchemaId, entry: &Entry, requested: Option<Version>, now: Instant) -> Box<Self> {
         let here = Now { entry, now };
         let would_work = here.accepts().filter_map(|version| Some((version, here.least_permits(version)?))).collect();
-        Self {
+        Box::new(Self {
             code,
             schema: schema.clone(),
             requested,
@@ -64,7 +64,7 @@ impl Disagreement {
             produces: here.produces().collect(),
             default: entry.default,
             would_work,
-        }
+        })
     }
 
     fn detail(&self) -> String {
@@ -147,7 +147,7 @@ pub fn negotiate(
     theirs: &Entry,
     permits: Permits,
     now: Instant,
-) -> Result<Agreement, Disagreement> {
+) -> Result<Agreement, Box<Disagreement>> {
     let here = Now { entry: theirs, now };
     let refuse = |code, version| Disagreement::new(code, schema, theirs, version, now);
     let common = here.accepts().rev().find(|version| ours.contains(version));
@@ -165,7 +165,7 @@ pub fn negotiate_again(
     theirs: &Entry,
     permits: Permits,
     now: Instant,
-) -> Result<Agreement, Disagreement> {
+) -> Result<Agreement, Box<Disagreement>> {
     let agreed = negotiate(&before.schema, ours, theirs, permits, now);
     let announced = before.deprecation.as_ref().is_some_and(|(_, deprecation)| deprecation.is_past(now));
     let less = match &agreed {
@@ -211,7 +211,7 @@ pub fn serve(
     requested: Option<Version>,
     permits: Permits,
     now: Instant,
-) -> Result<Exchange, Disagreement> {
+) -> Result<Exchange, Box<Disagreement>> {
     let here = Now { entry, now };
     let refuse = |code| Err(Disagreement::new(code, schema, entry, requested, now));
     let Some(request) = requested.or(entry.default) else { return refuse(Code::VersionNotAccepted) };

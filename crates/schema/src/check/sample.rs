@@ -101,7 +101,7 @@ impl Sampler {
         }
         let kinds = facts.kinds();
         let named: Vec<&Value> = self.pool.iter().filter(|value| super::facts::kind(value) & kinds != 0).collect();
-        if !named.is_empty() && self.state % 3 == 0 {
+        if !named.is_empty() && self.state.is_multiple_of(3) {
             let position = (self.state >> 8) as usize % named.len();
             let value = named.get(position).map(|value| (*value).clone());
             self.below(2);
@@ -231,7 +231,7 @@ impl Sampler {
     /// A document that is a little different.
     pub(crate) fn changed(&mut self, value: &Value, depth: usize) -> Value {
         match value {
-            Value::Object(members) if !members.is_empty() && !(depth > 0 && self.one_in(6)) => {
+            Value::Object(members) if !members.is_empty() && (depth == 0 || !self.one_in(6)) => {
                 let mut members = members.clone();
                 let names: Vec<String> = members.keys().cloned().collect();
                 let Some(name) = self.pick(&names) else { return value.clone() };

@@ -158,7 +158,7 @@ impl Body {
         let written: Vec<_> = written.chain(self.derived.iter().map(|derived| (&derived.to, 0))).collect();
         apart(&written, "written")?;
         apart(&defaults.iter().map(|default| (&default.to, 0)).collect::<Vec<_>>(), "written")?;
-        let taken = self.rules.iter().filter(|rule| self.takes(rule)).map(|rule| (&rule.from, rule.from_index()));
+        let taken = self.rules.iter().filter(|rule| self.takes(rule)).map(|rule| (&rule.from, rule.taken_from()));
         let taken: Vec<_> = taken.chain(self.unset.iter().map(|unset| (&unset.at, 0))).collect();
         apart(&taken, "taken")?;
         for default in defaults {
@@ -324,7 +324,7 @@ impl Rule {
         }
     }
 
-    fn from_index(&self) -> usize {
+    fn taken_from(&self) -> usize {
         if let Op::Each { from_index, .. } = self.op { from_index } else { 0 }
     }
 

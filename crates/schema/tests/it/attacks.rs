@@ -129,6 +129,7 @@ fn no_mapping_lies_about_its_way_back() {
 
 /// E5.10: schemas that only serve to keep a validator busy.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "how long it takes is the question")]
 fn bomb_schemas_are_refused_at_once() {
     let mut doubling = json!({"$defs": {"d0": {"type": "string"}}, "$ref": "#/$defs/d40"});
     let mut all = doubling.clone();
@@ -176,6 +177,7 @@ fn bomb_schemas_are_refused_at_once() {
 
 /// E5.10: patterns that hurt backtracking engines, and numbers that hurt arithmetic.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "how long it takes is the question")]
 fn hostile_patterns_and_numbers_end() {
     let start = Instant::now();
     let validator =

@@ -16,7 +16,8 @@ fn refused(refusal: Refusal) -> Value {
     json!({"code": refusal.code.name(), "at": refusal.at.as_str()})
 }
 
-fn disagreed(disagreement: Disagreement) -> Value {
+#[expect(clippy::boxed_local, reason = "it comes in a box")]
+fn disagreed(disagreement: Box<Disagreement>) -> Value {
     let mut value = disagreement.to_value();
     value["code"] = json!(disagreement.code.name());
     value

@@ -12,13 +12,11 @@ pub(crate) fn read(value: &Value) -> Result<Mapping, schema::Refusal> {
 
 /// A value without a place, and without what stands empty around it then.
 fn without(value: Value, path: &[String]) -> Option<Value> {
-    let Some((first, rest)) = path.split_first() else { return None };
+    let (first, rest) = path.split_first()?;
     match value {
         Value::Object(mut members) => {
-            if let Some(inner) = members.remove(first) {
-                if let Some(left) = without(inner, rest) {
-                    members.insert(first.clone(), left);
-                }
+            if let Some(left) = members.remove(first).and_then(|inner| without(inner, rest)) {
+                members.insert(first.clone(), left);
             }
             (!members.is_empty()).then_some(Value::Object(members))
         }

@@ -185,7 +185,7 @@ fn random_keyword(chance: &mut Chance, depth: usize) -> (&'static str, Value) {
             6 => ("if", one),
             7 => ("then", one),
             8 => ("else", one),
-            9 | 10 | 11 => ("properties", json!({name: one, "b": other})),
+            9..=11 => ("properties", json!({name: one, "b": other})),
             12 => ("additionalProperties", one),
             13 => ("patternProperties", json!({"^a": one})),
             14 => ("items", one),
