@@ -15,7 +15,10 @@ pub fn conformance(root: &Path, arguments: &[String]) -> Result<()> {
 
 /// The differential run of a crate against its twin.
 pub fn diff(root: &Path, arguments: &[String]) -> Result<()> {
-    run::run(&mut binary(root, "diff", arguments))
+    match arguments.split_first() {
+        Some((subject, rest)) if subject == "schema" => run::run(&mut example(root, "refute", rest)),
+        _ => run::run(&mut binary(root, "diff", arguments)),
+    }
 }
 
 /// The crash loop, over the product's own binary.
@@ -52,6 +55,7 @@ pub fn bench(root: &Path, arguments: &[String]) -> Result<()> {
             let only = ["--no-default-features", "--features", "peers"];
             run::run(&mut binary_with(root, "rialto-conformance", &only, "bench-feed", rest))
         }
+        Some((subject, rest)) if subject == "schema" => run::run(&mut example(root, "bench", rest)),
         _ => run::run(&mut binary(root, "bench", arguments)),
     }
 }
@@ -59,6 +63,14 @@ pub fn bench(root: &Path, arguments: &[String]) -> Result<()> {
 /// A binary of the conformance crate.
 pub fn binary<S: AsRef<str>>(root: &Path, name: &str, arguments: &[S]) -> Command {
     binary_of(root, "rialto-conformance", name, arguments)
+}
+
+/// A program beside the schema crate, which needs nothing of the rest of the house.
+fn example<S: AsRef<str>>(root: &Path, name: &str, arguments: &[S]) -> Command {
+    let mut command =
+        run::cargo(root, &["run", "--quiet", "--release", "--package", "rialto-schema", "--example", name, "--"]);
+    command.args(arguments.iter().map(AsRef::as_ref));
+    command
 }
 
 fn binary_of<S: AsRef<str>>(root: &Path, package: &str, name: &str, arguments: &[S]) -> Command {
@@ -79,6 +91,8 @@ mod tests {
     fn arguments_stand_after_the_dashes() {
         let command = binary(Path::new("."), "diff", &["aql", "--n", "5"]);
         assert!(run::spelled(&command).ends_with("--bin diff -- aql --n 5"), "{}", run::spelled(&command));
+        let command = example(Path::new("."), "refute", &["--n", "5"]);
+        assert!(run::spelled(&command).ends_with("--package rialto-schema --example refute -- --n 5"));
         let command = binary_of(Path::new("."), "rialto-bench", "bench-node", &["--manifests", "10"]);
         let spelled = run::spelled(&command);
         assert!(spelled.ends_with("--package rialto-bench --bin bench-node -- --manifests 10"), "{spelled}");

@@ -44,13 +44,14 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Differential run of a crate against its twin, such as `diff aql --n 10000000`.
+    /// Differential run of a crate against its twin, such as `diff aql --n 10000000`; `diff schema` holds proofs against
+    /// random documents.
     Diff {
         /// Passed on: the subject, then `--n`, `--seed`, `--threads`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<String>,
     },
-    /// Measurements, such as `bench aql` and `bench node --manifests 1000000`.
+    /// Measurements, such as `bench aql`, `bench schema` and `bench node --manifests 1000000`.
     Bench {
         /// Passed on: the subject, then its options.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]

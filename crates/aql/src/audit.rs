@@ -15,12 +15,12 @@ pub use rule::{Rule, Violation};
 
 use crate::constraint::Tree;
 use crate::evaluate::{Meter, holds};
-use crate::instant::Instant;
 use crate::intent::Intent;
 use crate::limits::{Fuel, Limits};
 use crate::read::{Place, did, is_line};
 use crate::refusal::{Code, Refusal};
 use crate::resolve::Outcome;
+use json::Instant;
 use json::{Document, Node, Pointer};
 use payload::Payload;
 use ranking::Standing;

@@ -6,11 +6,11 @@
 use crate::candidate::Candidate;
 use crate::constraint::Leaf;
 use crate::evaluate::{EvaluationError, Meter};
-use crate::instant::Instant;
 use crate::intent::Intent;
 use crate::limits::Fuel;
 use crate::projection::Projected;
 use crate::resolve::{Judgement, RANKING_ID, RANKING_VERSION, Ranking};
+use json::Instant;
 use json::{Node, Writer};
 
 /// What a decision record is made of.

@@ -6,13 +6,13 @@
 use crate::budget::Budget;
 use crate::category::Category;
 use crate::constraint::Constraints;
-use crate::instant::Instant;
 use crate::limits::Limits;
 use crate::payment::PaymentConstraints;
 use crate::projection::Projection;
 use crate::quality::Signals;
 use crate::read::{Place, did, is_line};
 use crate::refusal::{Code, Refusal};
+use json::Instant;
 use json::{Document, Node};
 
 /// A question: what is wanted, under which constraints, for how much, at what quality, showing which fields.

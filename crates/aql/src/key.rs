@@ -2,7 +2,7 @@
 //!
 //! Whoever files values or bounds uses these: the index of records, and the index of standing filters.
 
-use crate::instant::Instant;
+use json::Instant;
 
 /// A number as a key whose order is that of numbers; zero has one key.
 pub fn number_key(number: f64) -> u64 {

@@ -5,11 +5,11 @@
 
 use crate::decimal::{Digits, spell};
 use crate::evaluate::{EvaluationError, Meter};
-use crate::instant::Instant;
 use crate::limits::Limits;
 use crate::pattern::Pattern;
 use crate::read::{Place, shorten};
 use crate::refusal::{Code, Refusal};
+use json::Instant;
 use json::{Document, Kind, Node};
 use std::cmp::Ordering;
 use std::collections::HashSet;

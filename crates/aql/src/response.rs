@@ -6,9 +6,9 @@
 use crate::candidate::Candidate;
 use crate::decision::Decision;
 use crate::evaluate::EvaluationError;
-use crate::instant::Instant;
 use crate::intent::Intent;
 use crate::resolve::{Judgement, Match, Ranking, Resolution};
+use json::Instant;
 use json::Writer;
 
 /// Who answers, and when.

@@ -12,6 +12,7 @@ mod lint;
 mod publish;
 mod receipts;
 mod resolve;
+mod schema;
 mod serve;
 mod sign;
 mod store;
@@ -51,6 +52,8 @@ enum Command {
     Doctor(doctor::Doctor),
     Conformance(conformance::Conformance),
     Resolve(resolve::Resolve),
+    #[command(subcommand)]
+    Schema(schema::Schema),
     Lint(lint::Lint),
     Sign(sign::Sign),
     Verify(verify::Verify),
@@ -77,6 +80,7 @@ impl Rialto {
             Command::Doctor(command) => command.run(),
             Command::Conformance(command) => command.run(),
             Command::Resolve(command) => command.run(),
+            Command::Schema(command) => command.run(),
             Command::Lint(command) => command.run(),
             Command::Sign(command) => command.run(),
             Command::Verify(command) => command.run(),

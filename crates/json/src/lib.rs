@@ -12,10 +12,15 @@ mod document;
 mod shape;
 mod pointer;
 mod canonical;
+mod instant;
 
 pub use canonical::{Writer, canonical, canonical_value, canonical_without, compare_keys};
 pub use document::{Document, Elements, Kind, Members, Node, Text};
+pub use instant::Instant;
 pub use parse::{Code, Exceeded, Limits, ParseError};
 pub use pointer::{InvalidPointer, Pointer};
 pub use serde_json::{Value, json};
+
+/// The members of a [`Value`] that is an object.
+pub type Map = serde_json::Map<String, Value>;
 pub use shape::{Key, Near, Shapes};

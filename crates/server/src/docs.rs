@@ -19,7 +19,7 @@ macro_rules! schemas {
 }
 
 /// The schemas of the documents that go in and out.
-const SCHEMAS: [(&str, &str); 24] = schemas![
+const SCHEMAS: [(&str, &str); 26] = schemas![
     "oap-intent.schema.json",
     "oap-intent-response.schema.json",
     "oap-aql-decision.schema.json",
@@ -28,6 +28,8 @@ const SCHEMAS: [(&str, &str); 24] = schemas![
     "oap-manifest.schema.json",
     "oap-deletion-receipt.schema.json",
     "oap-conformance-receipt.schema.json",
+    "oap-compatibility-profile.schema.json",
+    "oap-schema-mapping.schema.json",
     "rialto-publication.schema.json",
     "rialto-withdrawal.schema.json",
     "rialto-evidence.schema.json",

@@ -28,3 +28,4 @@ mod signing;
 mod standing;
 #[cfg(test)]
 mod watching;
+mod versions;

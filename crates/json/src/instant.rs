@@ -1,4 +1,4 @@
-//! RFC 0020 A.1: ISO-8601 timestamps as instants, in the RFC 3339 profile.
+//! RFC 3339: timestamps as instants. RFC 0020 A.1 compares them and RFC 0024 §3.5 counts days with them.
 //!
 //! A date alone is midnight UTC and a time without an offset is UTC (`docs/decisions`); fractions are cut after
 //! nanoseconds; a leap second, which only 23:59:60 UTC can be, is the midnight that follows.
