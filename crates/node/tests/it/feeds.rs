@@ -17,9 +17,13 @@ impl Dice {
     }
 }
 
+fn color(dice: &mut Dice) -> &'static str {
+    ["red", "blue", "green"][dice.roll(3) as usize]
+}
+
 fn leaf(dice: &mut Dice) -> Value {
     match dice.roll(5) {
-        0 => json!({"path": "/color", "operator": "eq", "value": ["red", "blue", "green"][dice.roll(3) as usize]}),
+        0 => json!({"path": "/color", "operator": "eq", "value": color(dice)}),
         1 => json!({"path": "/size", "operator": "lt", "value": dice.roll(6)}),
         2 => json!({"path": "/size", "operator": "gte", "value": dice.roll(6)}),
         3 => json!({"path": "/extra", "operator": "exists", "value": true}),
@@ -39,7 +43,7 @@ fn tree(dice: &mut Dice) -> Value {
 fn record(dice: &mut Dice, number: u64) -> Value {
     let mut record = json!({
         "tool": {"did": format!("did:web:t{number}.example"), "publisher": {"did": did(&person(1))}},
-        "color": ["red", "blue", "green"][dice.roll(3) as usize],
+        "color": color(dice),
         "size": dice.roll(6),
         // Outside of what anybody sees.
         "noise": dice.roll(1_000),
