@@ -101,7 +101,8 @@ fn responses() -> Vec<(String, Value)> {
         assert_eq!(response.is_none(), case.expect.get("code").is_some(), "{}", case.id);
         responses.extend(response.map(|response| (case.id.clone(), response)));
     }
-    for (name, intent) in examples() {
+    // What stays open is acknowledged, not answered.
+    for (name, intent) in examples().into_iter().filter(|(_, intent)| intent["category"] != "subscription") {
         let market = match intent["category"].as_str() {
             Some("commercial") => "offers",
             Some("knowledge") => "knowledge",
@@ -132,7 +133,7 @@ fn examples() -> Vec<(String, Value)> {
         }
     }
     examples.sort_by(|left, right| left.0.cmp(&right.0));
-    assert_eq!(examples.len(), 10);
+    assert_eq!(examples.len(), 11);
     examples
 }
 
