@@ -1,4 +1,5 @@
 //! RFC 0020 §3.6: the audience finds what asking every filter would find.
+#![cfg(test)]
 
 use aql::{Constraints, Evaluator, Fuel, Limits};
 use conformance::chance::Chance;
