@@ -665,6 +665,22 @@ async fn a_cursor_that_is_none_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn reading_again_is_charged_like_asking() {
+    let house = House::configured(|config| config.requests_per_second = std::num::NonZeroU32::new(5)).await;
+    let ack = house.subscribe("", &standing("s", &asker(), |_| {})).await;
+    let mut refused = 0;
+    for _ in 0..60 {
+        let answer = house.get(&format!("{}/events?replay_from=1", path(&ack))).await;
+        if answer.status == 429 {
+            answer.refused(&house.node, 429, "too_many_requests");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_somebody_may_not_see_is_no_event_for_him() {
     let (house, _) = house().await;
     let (insider, outsider) = (SigningKey::from_seed([3; 32]), SigningKey::from_seed([4; 32]));
