@@ -1,5 +1,7 @@
 //! RFC 0020 §3.6: the audience finds what asking every filter would find.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails loudly")]
+
 use aql::{Constraints, Evaluator, Fuel, Limits};
 use conformance::chance::Chance;
 use conformance::generate;
