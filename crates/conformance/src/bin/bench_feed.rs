@@ -55,7 +55,14 @@ fn main() -> Result<()> {
     beside(&arguments, &corpus, &changes, &mut page)?;
     println!("{page}");
     if let Some(path) = &arguments.report {
-        let command = "cargo xtask bench feed --report docs/bench/feed.md";
+        let sizes = |sizes: &[usize]| sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let command = format!(
+            "cargo xtask bench feed --intents {} --beside {} --changes {} --slow-changes {}",
+            sizes(&arguments.intents),
+            sizes(&arguments.beside),
+            arguments.changes,
+            arguments.slow_changes
+        );
         std::fs::write(path, format!("# What finding the subscribers costs\n\n`{command}`\n\n{page}"))?;
     }
     Ok(())
