@@ -1,6 +1,5 @@
 //! RFC 0020 §3.6: the audience finds what asking every filter would find.
 #![cfg(test)]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 use aql::{Constraints, Evaluator, Fuel, Limits};
 use conformance::chance::Chance;
