@@ -10,7 +10,12 @@ pub(crate) fn bytes<const N: usize>() -> Result<[u8; N], Error> {
     Ok(bytes)
 }
 
-/// A name nobody else has: 128 random bits.
+/// A name nobody else has: 128 random bits, without a hyphen at its beginning, which a command line takes for an option.
 pub(crate) fn name() -> Result<String, Error> {
-    Ok(trust::encoding::encode(&bytes::<16>()?))
+    loop {
+        let name = trust::encoding::encode(&bytes::<16>()?);
+        if !name.starts_with('-') {
+            return Ok(name);
+        }
+    }
 }
