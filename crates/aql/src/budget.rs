@@ -299,6 +299,15 @@ mod tests {
     use super::*;
     use json::{Document, json};
 
+    #[test]
+    fn an_amount_is_near_the_double_that_its_digits_name() {
+        for text in
+            ["0", "0.000001", "0.37", "18.446744", "18.446745", "99999.999999", "0.0000001", "123456789012345678"]
+        {
+            assert_eq!(Amount::parse(text).unwrap().approximate(), text.parse::<f64>().unwrap(), "{text}");
+        }
+    }
+
     fn budget(value: json::Value) -> Result<Budget, Refusal> {
         let document = Document::of(&value).unwrap();
         Budget::read(&Place::root(document.root()), &Limits::STANDARD)

@@ -227,3 +227,23 @@ impl Projected<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use json::{Document, Pointer, json};
+
+    #[test]
+    fn what_is_hidden_whatever_the_record_is_hidden_in_any() {
+        let path = |text: &str| Path::read(text, &Pointer::root(), &Limits::STANDARD).unwrap();
+        let document = Document::of(&json!({"include": ["/tool/name", "/sla", "/list/*/price"]})).unwrap();
+        let projection = Projection::read(&Place::root(document.root()), &Limits::STANDARD).unwrap();
+        for hidden in ["/tool/did", "/risk", "/tool/names/0", "/slas"] {
+            assert!(projection.hides(&path(hidden)), "{hidden}");
+        }
+        // The same, below, above, and where it takes the record to know.
+        for other in ["/tool/name", "/sla/uptime", "/tool", "/list/0/name", "/*/did", "/**", "/list/*/price/amount"] {
+            assert!(!projection.hides(&path(other)), "{other}");
+        }
+    }
+}

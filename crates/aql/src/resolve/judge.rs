@@ -64,6 +64,20 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// Not in the answer, as long as nothing speaks for it.
+    fn begun(leaves: Vec<bool>, cost: Option<Amount>) -> Self {
+        Self {
+            outcome: Outcome::Reject,
+            over_budget: false,
+            leaves,
+            failing: Vec::new(),
+            cost,
+            explanation: String::new(),
+            payload: None,
+            policy_decision_ref: None,
+        }
+    }
+
     /// Whether it belongs into the answer.
     pub fn is_match(&self, over_budget: OverBudget) -> bool {
         match self.outcome {
@@ -92,16 +106,8 @@ pub fn judge(
     let record = candidate.record();
     let holds = evaluator.evaluate(&intent.constraints, record)?;
     let currency = intent.budget.as_ref().map(|budget| budget.ceiling.currency.as_str());
-    let mut judgement = Judgement {
-        outcome: Outcome::Reject,
-        over_budget: false,
-        leaves: evaluator.leaves.clone(),
-        failing: Vec::new(),
-        cost: currency.and_then(|currency| candidate.cost(intent.category, currency)),
-        explanation: String::new(),
-        payload: None,
-        policy_decision_ref: None,
-    };
+    let cost = currency.and_then(|currency| candidate.cost(intent.category, currency));
+    let mut judgement = Judgement::begun(evaluator.leaves.clone(), cost);
     if !holds {
         judgement.failing = intent.constraints.failing(&judgement.leaves);
         judgement.explanation = failed_constraints(intent, &judgement);
@@ -140,16 +146,7 @@ pub fn judge(
 /// How a candidate fares whose constraints all hold and whom quality, or having no price, keeps out; `None` where that
 /// takes its record.
 pub fn refuse(intent: &Intent, quality: &Signals, cost: Option<Amount>) -> Option<Judgement> {
-    let mut judgement = Judgement {
-        outcome: Outcome::Reject,
-        over_budget: false,
-        leaves: vec![true; intent.constraints.leaves().len()],
-        failing: Vec::new(),
-        cost,
-        explanation: String::new(),
-        payload: None,
-        policy_decision_ref: None,
-    };
+    let mut judgement = Judgement::begun(vec![true; intent.constraints.leaves().len()], cost);
     keeps_out(intent, quality, &mut judgement).is_none().then_some(judgement)
 }
 

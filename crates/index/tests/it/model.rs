@@ -94,6 +94,10 @@ impl<'a> Model<'a> {
             .map(|unit| {
                 let source = self.index.source(unit).unwrap();
                 assert_eq!(self.index.fact(unit), Some(source.to_le_bytes().as_slice()));
+                // A fact shorter than a glance is all there, with zeros behind it in a file.
+                let (glance, of) = self.index.glance(unit).unwrap();
+                assert!(glance.starts_with(&source.to_le_bytes()) && glance[8..].iter().all(|byte| *byte == 0));
+                assert_eq!(of, source);
                 assert!(self.index.units_of(source).any(|known| known == unit));
                 source as u32
             })
@@ -127,6 +131,9 @@ impl<'a> Model<'a> {
             assert!(truth.is_subset(&possible), "seed {seed}: {value}\npossible {possible:?}\ntruth {truth:?}");
         };
         let bounds = self.index.enumerate(&constraints).unwrap();
+        let (possible, open) = self.index.possible(&constraints).unwrap();
+        assert_eq!(open, &bounds.possible - &bounds.certain);
+        assert_eq!(possible, bounds.possible);
         check(&bounds, &truth);
         if let (aql::Tree::Leaf(leaf), 1) = (constraints.tree(), constraints.leaves().len()) {
             check(&self.index.leaf_bounds(&constraints, *leaf).unwrap(), &truth);
