@@ -7,6 +7,7 @@
 
 use crate::canonical::compare_keys;
 use crate::document::Span;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -103,9 +104,9 @@ impl Near {
 #[derive(Debug, Default)]
 pub struct Shapes {
     /// By the names in the order in which they were written.
-    written: HashMap<u64, Vec<Written>>,
+    written: HashMap<u64, Vec<Written>, RandomState>,
     /// By the names in RFC 8785 order.
-    sorted: HashMap<u64, Vec<Arc<Shape>>>,
+    sorted: HashMap<u64, Vec<Arc<Shape>>, RandomState>,
     entries: usize,
     /// A spelling that found no room.
     last: Written,

@@ -180,6 +180,19 @@ fn take_price<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8], Amount)> {
     }
 }
 
+/// Passes over a price without working it out.
+fn pass_price(bytes: &mut &[u8]) -> Option<()> {
+    let [mask] = take(bytes)?;
+    if mask & FREE == 0 {
+        let [length] = take(bytes)?;
+        // Behind the currency stands one byte of zeros, then digits up to one that has no mark.
+        let digits = bytes.get(usize::from(length) + 1..)?;
+        let last = digits.iter().position(|byte| byte & 0x80 == 0)?;
+        *bytes = digits.get(last + 1..)?;
+    }
+    Some(())
+}
+
 impl<'a> Fact<'a> {
     /// Reads what [`encode`] wrote.
     pub(crate) fn read(mut bytes: &'a [u8]) -> Option<Self> {
@@ -199,18 +212,16 @@ impl<'a> Fact<'a> {
     pub(crate) fn glance(bytes: &'a [u8]) -> Option<Self> {
         let fact = Self::read(bytes)?;
         let mut rest = fact.rest;
-        loop {
-            match rest.first()? {
-                &NO_PRICE => return Some(fact),
-                _ => take_price(&mut rest)?,
-            };
+        while *rest.first()? != NO_PRICE {
+            pass_price(&mut rest)?;
         }
+        Some(fact)
     }
 
     fn names(&self) -> &'a [u8] {
         let mut rest = self.rest;
-        while take_price(&mut rest).is_some() {}
-        rest
+        while rest.first().is_some_and(|mask| *mask != NO_PRICE) && pass_price(&mut rest).is_some() {}
+        rest.get(1..).unwrap_or_default()
     }
 
     /// What the candidate is called.

@@ -130,7 +130,9 @@ impl<'a> Inquiry<'a> {
         let (node, intent) = (self.node, self.intent);
         let entries = self.market.best(intent, node.over_budget, &new, units.len());
         let signals = entries.iter().map(|entry| self.market.look_at(entry.unit).1).collect();
-        let judged = node.judge((intent, self.viewer), &entries, signals, &mut self.evaluator)?;
+        let loaded = node.load(self.viewer, &entries, signals)?.into_iter();
+        let judged = loaded.map(|candidate| node.judge(intent, candidate, &mut self.evaluator));
+        let judged = judged.collect::<Result<Vec<_>, _>>()?;
         for (entry, judged) in entries.iter().zip(judged) {
             if node.is_member(intent, &judged, &mut self.evaluator)? {
                 self.looked.insert(entry.unit, judged);

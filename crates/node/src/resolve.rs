@@ -240,8 +240,11 @@ impl Node {
         let sought = if whole { usize::MAX } else { wanted.saturating_add(usize::from(room > wanted)) };
         let mut page = Page { matches: Vec::new(), rejections: Vec::new(), before, more: false };
         let mut evaluator = evaluator();
+        let mut least = 0;
         while page.matches.len() < sought && !walk.queue.is_done() {
-            let asked = (sought - page.matches.len()).min(PAGE + 1);
+            // Where the index is unsure, most that are looked at fail: then more are looked at together.
+            let asked = (sought - page.matches.len()).max(least).min(PAGE + 1);
+            least = 2 * asked;
             let (entries, signals) = self.with_market_at(intent, walk.moment, |market| {
                 market.recall(&self.store, &mut walk.queue)?;
                 market.sort(&mut walk.queue, asked);
@@ -249,7 +252,12 @@ impl Node {
                 let signals = market.signals_of(&walk.queue, &entries);
                 Ok((entries, signals))
             })?;
-            for judged in self.judge((intent, &walk.viewer), &entries, signals, &mut evaluator)? {
+            for (candidate, after) in self.load(&walk.viewer, &entries, signals)?.into_iter().zip(1..) {
+                if page.matches.len() == sought {
+                    walk.queue.give_back(entries.len() + 1 - after);
+                    break;
+                }
+                let judged = self.judge(intent, candidate, &mut evaluator)?;
                 if !self.is_member(intent, &judged, &mut evaluator)? {
                     continue;
                 }
@@ -345,7 +353,8 @@ impl Node {
             if page.rejections.len() >= most && !walk.queue.small {
                 break;
             }
-            for judged in self.judge((intent, &walk.viewer), few, signals.to_vec(), evaluator)? {
+            for candidate in self.load(&walk.viewer, few, signals.to_vec())? {
+                let judged = self.judge(intent, candidate, evaluator)?;
                 let told = walk.queue.small || judged.judgement.failing.is_empty();
                 if told && self.is_member(intent, &judged, evaluator)? {
                     page.rejections.push(Decided { judged, verdict: None });
@@ -367,7 +376,9 @@ impl Node {
     ) -> bool {
         let entries = refused.get(..known.len()).unwrap_or_default();
         let signals = known.iter().map(|judged| judged.candidate.quality().clone()).collect();
-        let judged = self.judge((intent, &Viewer::Public), entries, signals, evaluator);
+        let judge = |candidate| self.judge(intent, candidate, evaluator);
+        let judged = self.load(&Viewer::Public, entries, signals);
+        let judged = judged.and_then(|loaded| loaded.into_iter().map(judge).collect::<Result<Vec<_>, _>>());
         let evaluated_at = self.clock.now();
         let told = |Judged { candidate, judgement }: &Judged| {
             let mut writer = json::Writer::default();

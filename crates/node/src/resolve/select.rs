@@ -28,6 +28,9 @@ pub(crate) const SMALL: u64 = 64;
 /// Refused candidates that are looked at for the answer's list of rejected ones.
 const REFUSED_MAX: usize = 64;
 
+/// Candidates that are glanced at together: the processor then waits for the memory of many of them once.
+const AT_ONCE: usize = 32;
+
 /// A candidate in the order of the answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
@@ -113,16 +116,23 @@ impl Market<'_> {
         let mut queue = Queue { small, ..Queue::default() };
         queue.entries.reserve(usize::try_from(possible.len()).unwrap_or_default());
         let mut highest = u32::MAX;
-        for unit in &possible {
-            let Some((fact, source)) = self.glance(unit) else { continue };
-            let (mut entry, fits) = self.entry(intent, over_budget, &fact, unit, source);
-            if fits {
-                queue.entries.push(entry);
-            } else if entry.digest <= highest {
-                entry.certain = !open.contains(unit);
-                queue.refused.push(entry);
-                if queue.refused.len() > 2 * REFUSED_MAX {
-                    highest = self.first_refused(&mut queue.refused);
+        let (mut units, mut glances) = (possible.iter(), Vec::with_capacity(AT_ONCE));
+        loop {
+            glances.extend(units.by_ref().take(AT_ONCE).map(|unit| (unit, self.index.glance(unit))));
+            if glances.is_empty() {
+                break;
+            }
+            for (unit, shown) in glances.drain(..) {
+                let Some((fact, source)) = self.understood(unit, shown) else { continue };
+                let (mut entry, fits) = self.entry(intent, over_budget, &fact, unit, source);
+                if fits {
+                    queue.entries.push(entry);
+                } else if entry.digest <= highest {
+                    entry.certain = !open.contains(unit);
+                    queue.refused.push(entry);
+                    if queue.refused.len() > 2 * REFUSED_MAX {
+                        highest = self.first_refused(&mut queue.refused);
+                    }
                 }
             }
         }
@@ -201,11 +211,14 @@ impl Market<'_> {
 
     /// What ranks a candidate; its names are not in it.
     fn glance(&self, unit: Unit) -> Option<(Fact<'_>, u64)> {
-        if Own::is_own(unit) {
-            return self.fact(unit);
-        }
-        let (shown, source) = self.index.glance(unit)?;
-        Fact::glance(shown).filter(|_| self.evidence.is_empty()).map(|fact| (fact, source)).or_else(|| self.fact(unit))
+        self.understood(unit, self.index.glance(unit))
+    }
+
+    /// The same from what the index showed, where that is enough.
+    fn understood<'a>(&'a self, unit: Unit, shown: Option<(&'a [u8], u64)>) -> Option<(Fact<'a>, u64)> {
+        let enough = |(shown, source)| Fact::glance(shown).map(|fact| (fact, source));
+        let shown = shown.filter(|_| self.evidence.is_empty() && !Own::is_own(unit));
+        shown.and_then(enough).or_else(|| self.fact(unit))
     }
 
     /// What a candidate is called.
@@ -426,24 +439,31 @@ impl Queue {
 }
 
 impl Node {
-    /// Loads and judges candidates, in the order given, as `viewer` sees them.
-    pub(crate) fn judge(
+    /// Loads candidates, in the order given, as `viewer` sees them.
+    pub(crate) fn load(
         &self,
-        (intent, viewer): (&Intent, &Viewer),
+        viewer: &Viewer,
         entries: &[Entry],
         signals: Vec<Signals>,
-        evaluator: &mut Evaluator,
-    ) -> Result<Vec<Judged>, Error> {
+    ) -> Result<Vec<Candidate>, Error> {
         let numbers: Vec<u64> = entries.iter().map(|entry| entry.source).collect();
-        let mut judged = Vec::with_capacity(entries.len());
         let documents = self.loaded.documents(&self.store, &numbers)?;
-        for ((entry, document), signals) in entries.iter().zip(documents).zip(signals) {
+        let seen = |((entry, document), signals): ((&Entry, Arc<Document>), Signals)| {
             let viewer = if Own::is_own(entry.unit) { viewer } else { &Viewer::Public };
-            let candidate = candidate(document, entry.part, viewer, signals)?;
-            let judgement = aql::judge(intent, &candidate, self.over_budget, evaluator)?;
-            judged.push(Judged { candidate, judgement });
-        }
-        Ok(judged)
+            candidate(document, entry.part, viewer, signals)
+        };
+        entries.iter().zip(documents).zip(signals).map(seen).collect()
+    }
+
+    /// Judges a candidate.
+    pub(crate) fn judge(
+        &self,
+        intent: &Intent,
+        candidate: Candidate,
+        evaluator: &mut Evaluator,
+    ) -> Result<Judged, Error> {
+        let judgement = aql::judge(intent, &candidate, self.over_budget, evaluator)?;
+        Ok(Judged { candidate, judgement })
     }
 }
 
