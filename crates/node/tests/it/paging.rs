@@ -41,6 +41,27 @@ fn every_match_stands_on_one_page() {
 }
 
 #[test]
+fn pages_are_whole_where_the_index_cannot_tell() {
+    let world = crowd();
+    // A pattern that looks back is asked of every record: names with a digit twice in a row are 19 of 100.
+    let twice = json!({"path": "/tool/did", "operator": "matches", "value": r"(\d)\1"});
+    let is_it = |number: &usize| format!("{number:03}").as_bytes().windows(2).any(|pair| pair[0] == pair[1]);
+    for (constraints, expected) in [
+        (twice.clone(), (0..MATCHES).filter(is_it).collect::<Vec<_>>()),
+        (json!({"not": [twice]}), (0..MATCHES).filter(|number| !is_it(number)).collect()),
+    ] {
+        let question = intent(&person(1), json!({"resolution_policy": "full_set", "constraints": constraints}));
+        let pages = world.pages(&sign(question, &person(1))).unwrap();
+        let mut sizes: Vec<usize> = pages.iter().map(|page| ids(page).len()).collect();
+        assert!(sizes.pop().is_some_and(|last| last <= 100) && sizes.iter().all(|size| *size == 100), "{sizes:?}");
+        let found: Vec<String> = pages.iter().flat_map(ids).collect();
+        let names: HashSet<&String> = found.iter().collect();
+        let expected: Vec<String> = expected.iter().map(|number| format!("did:web:t{number:03}.example")).collect();
+        assert_eq!((names.len(), names), (found.len(), expected.iter().collect()));
+    }
+}
+
+#[test]
 fn pages_show_the_moment_of_the_first() {
     let mut world = crowd();
     for reopened in [false, true] {
