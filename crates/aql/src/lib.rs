@@ -61,6 +61,6 @@ pub use quality::{Level, Signals};
 pub use refusal::{Code, Refusal};
 pub use resolve::{
     Contribution, Judgement, Match, Outcome, OverBudget, RANKING_ID, RANKING_VERSION, Ranking, Rejection, Resolution,
-    Share, judge, rank, refuse, resolve, score,
+    Scoring, Share, judge, rank, refuse, resolve,
 };
 pub use response::Responder;

@@ -7,7 +7,7 @@ mod judge;
 pub(crate) mod rank;
 
 pub use judge::{Judgement, Outcome, judge, refuse};
-pub use rank::{Contribution, RANKING_ID, RANKING_VERSION, Ranking, rank, score};
+pub use rank::{Contribution, RANKING_ID, RANKING_VERSION, Ranking, Scoring, rank};
 
 use crate::budget::Amount;
 use crate::candidate::Candidate;

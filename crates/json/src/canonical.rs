@@ -30,6 +30,17 @@ pub fn canonical_value(value: &Value) -> Vec<u8> {
     writer.finish()
 }
 
+/// A number in millionths, where it is the nearest double to so many of them; scores are.
+///
+/// With at most fifteen digits no two decimals have the same nearest double, so these digits are the shortest.
+fn millionths(number: f64) -> Option<u64> {
+    if !(1e-6..1e9).contains(&number) {
+        return None;
+    }
+    let millionths = (number * 1e6 + 0.5) as u64;
+    (millionths as f64 / 1e6 == number).then_some(millionths)
+}
+
 /// RFC 8785 §3.2.3: names are ordered by their UTF-16 code units.
 ///
 /// UTF-8 bytes order text by code point. The two orders part only where one name has a code point beyond the basic
@@ -106,10 +117,22 @@ impl Writer {
         self.separate();
         self.follows = true;
         if number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_991.0 {
-            self.bytes.extend_from_slice((number as i64).to_string().as_bytes());
+            self.bytes.extend_from_slice(itoa::Buffer::new().format(number as i64).as_bytes());
+        } else if let Some(millionths) = millionths(number) {
+            self.decimal(millionths);
         } else {
             self.bytes.extend_from_slice(ryu_js::Buffer::new().format(number).as_bytes());
         }
+    }
+
+    /// Writes millionths that are no whole number.
+    fn decimal(&mut self, millionths: u64) {
+        let mut buffer = itoa::Buffer::new();
+        self.bytes.extend_from_slice(buffer.format(millionths / 1_000_000).as_bytes());
+        self.bytes.push(b'.');
+        // A one before the six digits keeps their zeros.
+        let digits = buffer.format(1_000_000 + millionths % 1_000_000).trim_end_matches('0');
+        self.bytes.extend_from_slice(digits.get(1..).unwrap_or_default().as_bytes());
     }
 
     /// Writes a truth value.
@@ -273,6 +296,24 @@ mod tests {
             let mut writer = Writer::default();
             writer.number(number);
             assert_eq!(writer.finish(), expected.as_bytes());
+        }
+    }
+
+    #[test]
+    fn short_decimals_print_as_the_long_way_prints_them() {
+        let mut numbers =
+            vec![1e-6, 9.99999e-7, 0.1, 0.3, 0.1 + 0.2, 0.15, 999_999_999.999_999, 1e9 + 0.5, -0.5, 1.000_001];
+        // Numbers without a pattern: millionths of all sizes, their neighbours, and others.
+        let mut state = 1_u64;
+        for round in 0..200_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let number = (state >> 14 >> (round % 50)) as f64 / 1e6;
+            numbers.extend([number, number.next_up(), number.next_down(), f64::from_bits(state)]);
+        }
+        for number in numbers.into_iter().filter(|number| number.is_finite()) {
+            let mut writer = Writer::default();
+            writer.number(number);
+            assert_eq!(writer.finish(), ryu_js::Buffer::new().format(number).as_bytes(), "{number:e}");
         }
     }
 

@@ -58,10 +58,17 @@ impl std::fmt::Display for Instant {
         let (year, month, day) = civil_from_days(self.seconds.div_euclid(86_400));
         let second = self.seconds.rem_euclid(86_400);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(out, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        write!(out, "{year:04}")?;
+        // Each of them has two digits, and a hundred more keeps a zero in front.
+        let mut digits = itoa::Buffer::new();
+        for (before, number) in [("-", month), ("-", day), ("T", hour), (":", minute), (":", second)] {
+            out.write_str(before)?;
+            out.write_str(digits.format(100 + number).get(1..).unwrap_or_default())?;
+        }
         if self.nanos > 0 {
-            let fraction = format!("{:09}", self.nanos);
-            write!(out, ".{}", fraction.trim_end_matches('0'))?;
+            out.write_str(".")?;
+            let fraction = digits.format(1_000_000_000 + self.nanos).get(1..).unwrap_or_default();
+            out.write_str(fraction.trim_end_matches('0'))?;
         }
         out.write_str("Z")
     }

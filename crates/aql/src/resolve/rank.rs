@@ -51,22 +51,46 @@ pub struct Contribution {
 
 /// The score of a candidate with these signals and this cost.
 pub fn rank(intent: &Intent, signals: &Signals, cost: Option<Amount>) -> Ranking {
-    let mut values = quality(signals).into_iter().chain([price(intent, cost)]);
+    let mut values = quality(signals).into_iter().chain([Scoring::of(intent).price(cost)]);
     let contributions = INPUTS.map(|(name, weight)| contribution(name, values.next().unwrap_or(0.0), weight));
     Ranking { score: sum(contributions.iter().map(|input| input.contribution)), contributions }
 }
 
 /// The score alone; many candidates are only put into order.
-pub fn score(intent: &Intent, signals: &Signals, cost: Option<Amount>) -> f64 {
-    let [performance, reputation, conformance, latency] = quality(signals);
-    let values = [performance, reputation, conformance, latency, price(intent, cost)];
-    let inputs = values.into_iter().zip(INPUTS);
-    // Contributions are whole millionths, and what a sum of five of them is wrong by is far below half of one.
-    let millionths = inputs.map(|(value, (_, weight))| match value == 0.0 {
-        true => 0.0,
-        false => nearest(round(value) * weight * 1e6),
-    });
-    millionths.sum::<f64>() / 1e6
+#[derive(Clone, Copy, Debug)]
+pub struct Scoring {
+    /// What may be spent, exactly and nearly.
+    ceiling: Option<(Amount, f64)>,
+}
+
+impl Scoring {
+    /// What the scores of all candidates of an intent have in common.
+    pub fn of(intent: &Intent) -> Self {
+        let ceiling = intent.budget.as_ref().map(|budget| budget.ceiling.amount);
+        Self { ceiling: ceiling.map(|ceiling| (ceiling, ceiling.approximate())) }
+    }
+
+    /// The score of a candidate with these signals and this cost.
+    pub fn score(&self, signals: &Signals, cost: Option<Amount>) -> f64 {
+        let [performance, reputation, conformance, latency] = quality(signals);
+        let values = [performance, reputation, conformance, latency, self.price(cost)];
+        let inputs = values.into_iter().zip(INPUTS);
+        // Contributions are whole millionths, and what a sum of five of them is wrong by is far below half of one.
+        let millionths = inputs.map(|(value, (_, weight))| match value == 0.0 {
+            true => 0.0,
+            false => nearest(round(value) * weight * 1e6),
+        });
+        millionths.sum::<f64>() / 1e6
+    }
+
+    /// The part of the budget that a candidate leaves.
+    fn price(&self, cost: Option<Amount>) -> f64 {
+        let (Some((ceiling, nearly)), Some(cost)) = (self.ceiling, cost) else { return 0.0 };
+        if ceiling == Amount::ZERO {
+            return if cost == Amount::ZERO { 1.0 } else { 0.0 };
+        }
+        1.0 - (cost.approximate() / nearly).min(1.0)
+    }
 }
 
 /// What signals bring, in the order of the first four inputs.
@@ -88,16 +112,6 @@ pub(crate) fn sum(contributions: impl Iterator<Item = f64>) -> f64 {
 fn contribution(name: &'static str, value: f64, weight: f64) -> Contribution {
     let value = round(value);
     Contribution { name, value, weight, contribution: round(value * weight) }
-}
-
-/// The part of the budget that a candidate leaves.
-fn price(intent: &Intent, cost: Option<Amount>) -> f64 {
-    let (Some(budget), Some(cost)) = (&intent.budget, cost) else { return 0.0 };
-    let ceiling = budget.ceiling.amount;
-    if ceiling == Amount::ZERO {
-        return if cost == Amount::ZERO { 1.0 } else { 0.0 };
-    }
-    1.0 - (cost.approximate() / ceiling.approximate()).min(1.0)
 }
 
 /// Six decimals: two machines print the same score.
@@ -170,7 +184,11 @@ mod tests {
                             cooling_off_minutes: None,
                         };
                         let ranking = rank(&intent, &signals, cost);
-                        assert_eq!(score(&intent, &signals, cost).to_bits(), ranking.score.to_bits(), "{signals:?}");
+                        assert_eq!(
+                            Scoring::of(&intent).score(&signals, cost).to_bits(),
+                            ranking.score.to_bits(),
+                            "{signals:?}"
+                        );
                     }
                 }
             }

@@ -13,7 +13,9 @@ use crate::fact::{self, Fact};
 use crate::gate::{Own, Truths, View, Viewer};
 use crate::node::Node;
 use crate::refusal::Error;
-use aql::{Amount, Candidate, Constraints, Evaluator, Fuel, Intent, Judgement, Match, OverBudget, Rejection, Signals};
+use aql::{
+    Amount, Candidate, Constraints, Evaluator, Fuel, Intent, Judgement, Match, OverBudget, Rejection, Scoring, Signals,
+};
 use index::{Bounds, Index, Unit};
 use json::Document;
 use roaring::RoaringBitmap;
@@ -116,6 +118,7 @@ impl Market<'_> {
         let mut queue = Queue { small, ..Queue::default() };
         queue.entries.reserve(usize::try_from(possible.len()).unwrap_or_default());
         let mut highest = u32::MAX;
+        let scoring = Scoring::of(intent);
         let (mut units, mut glances) = (possible.iter(), Vec::with_capacity(AT_ONCE));
         loop {
             glances.extend(units.by_ref().take(AT_ONCE).map(|unit| (unit, self.index.glance(unit))));
@@ -124,7 +127,7 @@ impl Market<'_> {
             }
             for (unit, shown) in glances.drain(..) {
                 let Some((fact, source)) = self.understood(unit, shown) else { continue };
-                let (mut entry, fits) = self.entry(intent, over_budget, &fact, unit, source);
+                let (mut entry, fits) = self.entry((intent, &scoring), over_budget, &fact, unit, source);
                 if fits {
                     queue.entries.push(entry);
                 } else if entry.digest <= highest {
@@ -241,7 +244,7 @@ impl Market<'_> {
     /// Where a candidate would stand, and whether cost and quality let it in.
     fn entry(
         &self,
-        intent: &Intent,
+        (intent, scoring): (&Intent, &Scoring),
         over_budget: OverBudget,
         fact: &Fact<'_>,
         unit: Unit,
@@ -253,7 +256,7 @@ impl Market<'_> {
         let over = ceiling.is_some_and(|ceiling| cost.is_some_and(|cost| cost > ceiling.amount));
         let priced = ceiling.is_none() || cost.is_some();
         let fits = priced && !(over && over_budget == OverBudget::Reject) && intent.quality_floor.is_met_by(&signals);
-        let score = if fits { aql::score(intent, &signals, cost) } else { 0.0 };
+        let score = if fits { scoring.score(&signals, cost) } else { 0.0 };
         let cost = cost.map_or(u128::MAX, Amount::units);
         (
             Entry {
@@ -337,7 +340,8 @@ impl Market<'_> {
         units: &RoaringBitmap,
         wanted: usize,
     ) -> Vec<Entry> {
-        let known = |unit| self.glance(unit).map(|(fact, source)| self.entry(intent, over_budget, &fact, unit, source));
+        let about = (intent, &Scoring::of(intent));
+        let known = |unit| self.glance(unit).map(|(fact, source)| self.entry(about, over_budget, &fact, unit, source));
         let (fit, unfit): (Vec<_>, Vec<_>) = units.iter().filter_map(known).partition(|(_, fits)| *fits);
         let first = |entries: Vec<(Entry, bool)>, wanted: usize| {
             let entries = entries.into_iter().map(|(entry, _)| entry).collect();
