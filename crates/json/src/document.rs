@@ -523,6 +523,8 @@ mod tests {
             (json!("1"), json!(1)),
             (json!([1, 2]), json!([2, 1])),
             (json!({"a": 1}), json!({"a": 1, "b": 1})),
+            (json!({"a": 1}), json!({"a": 2})),
+            (json!({"a": 1}), json!({"b": 1})),
             (json!(null), json!(false)),
             (json!([]), json!({})),
         ];

@@ -275,6 +275,26 @@ mod tests {
     }
 
     #[test]
+    fn a_spelling_is_remembered_once_and_told_from_those_that_share_its_hash() {
+        let mut shapes = Shapes::default();
+        assert!(!shapes.is_full());
+        for _ in 0..3 {
+            for (number, text) in [r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#, r#"{"a":1}"#].iter().enumerate() {
+                Document::parse_with(text.as_bytes(), &Limits::DOCUMENT, &mut shapes).unwrap();
+                assert!(shapes.entries > number && shapes.entries <= 3, "{text}: {}", shapes.entries);
+            }
+        }
+        assert_eq!((shapes.entries, shapes.sorted.len()), (3, 2));
+        // These two names have the same hash, so that their objects have the same digest.
+        for name in ["gebbmqd", "iwyafmn", "gebbmqd"] {
+            let text = format!(r#"{{"{name}":7}}"#);
+            let document = Document::parse_with(text.as_bytes(), &Limits::DOCUMENT, &mut shapes).unwrap();
+            assert_eq!(crate::canonical(document.root()), text.as_bytes());
+        }
+        assert_eq!((shapes.entries, shapes.sorted.len()), (5, 3));
+    }
+
+    #[test]
     fn shared_shapes_change_nothing_but_memory() {
         let mut shapes = Shapes::default();
         for text in [r#"{"b":{"x":1,"a":2},"a":[{"x":3,"a":4},{"a":5,"x":6}]}"#, r#"{"costarring":1,"liquid":2}"#, "{}"]

@@ -8,6 +8,7 @@ use crate::lanes;
 use crate::node::Node;
 use crate::procure::FALLBACKS_MAX;
 use crate::publish::INHERITED_BYTES_MAX;
+use crate::quota;
 use crate::receipts::{DELIVERIES_MAX, SIGNATURES_MAX};
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
 use crate::tokens::TOKENS_MAX;
@@ -230,6 +231,7 @@ pub(crate) fn limits() -> Value {
             "connections": EDGE.connections, "requests": EDGE.requests,
             "source_connections": EDGE.source_connections,
             "source_requests_per_second": EDGE.source_requests_per_second, "streams": STREAMS_MAX,
+            "new_names_per_minute": quota::NEW_NAMES_PER_MINUTE,
         },
     })
 }

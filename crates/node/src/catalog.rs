@@ -49,6 +49,8 @@ pub(crate) struct Filing {
     actions: Vec<(Action, Vec<u8>)>,
     fact: Vec<u8>,
     notice: Option<Notice>,
+    /// When it came, in milliseconds since 1970; nought for what an operator brought in.
+    came: i64,
 }
 
 impl Filing {
@@ -59,7 +61,7 @@ impl Filing {
         let view = View::of(body, &Viewer::Public)?;
         let fact = fact::encode(collection, 0, id, view.record());
         let actions = if collection == Collection::Manifests { actions_of(view.record()) } else { Vec::new() };
-        Ok(Self { collection, publisher, view, actions, fact, notice })
+        Ok(Self { collection, publisher, view, actions, fact, notice, came: 0 })
     }
 }
 
@@ -263,7 +265,7 @@ fn file(indexes: &mut Indexes, evidence: &mut Evidence, filing: &Filing, source:
         indexes.insert(source, Collection::Restricted, &notice.fact, notice.document.root())?;
     }
     if new && filing.collection == Collection::Evidence {
-        evidence.insert(source, &filing.publisher, record);
+        evidence.insert(source, filing.came, &filing.publisher, record);
     }
     Ok(())
 }
@@ -275,8 +277,10 @@ fn take_evidence_up(indexes: &Indexes, evidence: &mut Evidence, store: &Store) -
         let Some(record) = index.source(unit).map(|source| store.by_number(source)).transpose()?.flatten() else {
             continue;
         };
-        let view = View::of(parsed(&record.body)?, &Viewer::Public)?;
-        evidence.insert(record.number, &record.publisher, view.record());
+        let body = parsed(&record.body)?;
+        let came = came(&body, &record);
+        let view = View::of(body, &Viewer::Public)?;
+        evidence.insert(record.number, came, &record.publisher, view.record());
     }
     Ok(())
 }
@@ -288,10 +292,16 @@ fn step(change: Change, store: &Store) -> Result<Step, Error> {
             let missing = || Error::fault(format!("the record of change {} is missing", change.sequence));
             let record = store.by_number(change.sequence)?.ok_or_else(missing)?;
             let body = parsed(&record.body)?;
-            let filing = Filing::new(record.kind, &record.id, record.publisher, body)?;
-            Ok(Step::File(Box::new(filing), record.number, change.replaces))
+            let (came, number) = (came(&body, &record), record.number);
+            let filing = Filing { came, ..Filing::new(record.kind, &record.id, record.publisher, body)? };
+            Ok(Step::File(Box::new(filing), number, change.replaces))
         }
     }
+}
+
+/// When a record came, if its publisher sent it; the operator vouches for what he brought in himself.
+fn came(body: &Document, record: &store::Record) -> i64 {
+    if collection::is_publication(body.root()) { record.received_at } else { 0 }
 }
 
 /// A stored body was read once already, when it came in.

@@ -2,11 +2,11 @@
 //!
 //! A piece of evidence is a record that somebody signed about somebody else, or about one record of theirs, in one of
 //! three forms (`form`). Nobody's word about himself counts. What the words about a subject add up to is the formula
-//! `rialto.evidence` 1.1 of `docs/decisions/0054`: each issuer speaks once, with its latest word, and where it judged
-//! several interactions with their mean, the older ones for less; all issuers of one domain weigh as much as one; scores
-//! are averaged over issuers, latency and
-//! cooling-off time are the worst that were seen, the conformance level is the one attested last. What is past its date
-//! is as if it had not been said.
+//! `rialto.evidence` 1.2 of `docs/decisions/0054` and `0065`: each issuer speaks once, with its latest word, and where it
+//! judged several interactions with their mean, the older ones for less; all issuers of one domain weigh as much as one,
+//! and all that the node has not known for long together little beside the others; scores are averaged over issuers,
+//! latency and cooling-off time are the worst that were seen, the conformance level is the one attested last. What is
+//! past its date is as if it had not been said.
 
 mod form;
 
@@ -25,6 +25,10 @@ pub(crate) const WORDS_MAX: usize = 16;
 pub(crate) const ISSUERS_MAX: usize = 1_024;
 /// Days after which a judgement of an interaction weighs half.
 const HALF_LIFE_DAYS: f64 = 365.0;
+/// Seconds for which an issuer is new to the node.
+const NEW_SECONDS: i64 = 30 * 24 * 3_600;
+/// What all new issuers together weigh at most, where others have spoken, too (RFC 0009 A.3).
+const NEW_SHARE: f64 = 0.05;
 
 /// The moment that a question is answered for, however long its pages take.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +43,8 @@ pub(crate) struct Moment {
 pub(crate) struct Evidence {
     subjects: HashMap<String, Words>,
     sources: HashMap<u64, String>,
+    /// When the words of each owner that stand came, in milliseconds since 1970, and how many came then.
+    arrivals: HashMap<String, BTreeMap<i64, u32>>,
     /// Whose words went, the first to go first.
     retired: VecDeque<String>,
     /// The last change that took a word away which is forgotten since.
@@ -61,6 +67,8 @@ struct Word {
     issuer: String,
     /// Whose name the issuer's is: all names of one domain have one owner.
     root: String,
+    /// When it came, in milliseconds since 1970; what an operator brought in came long ago.
+    came: i64,
     signals: Signals,
     valid_from: Option<Instant>,
     valid_until: Option<Instant>,
@@ -70,8 +78,9 @@ struct Word {
 
 impl Evidence {
     /// Takes a record of evidence in; one that says nothing about anybody else is kept by the store alone.
-    pub(crate) fn insert(&mut self, source: u64, publisher: &str, record: Node<'_>) {
-        let Some((subject, word)) = read(source, publisher, record) else { return };
+    pub(crate) fn insert(&mut self, source: u64, came: i64, publisher: &str, record: Node<'_>) {
+        let Some((subject, word)) = read(source, came, publisher, record) else { return };
+        *self.arrivals.entry(word.root.clone()).or_default().entry(came).or_default() += 1;
         self.sources.insert(source, subject.clone());
         self.subjects.entry(subject).or_default().standing.push(word);
     }
@@ -95,7 +104,9 @@ impl Evidence {
         let Some(subject) = self.sources.remove(&source) else { return };
         let Some(words) = self.subjects.get_mut(&subject) else { return };
         let Some(position) = words.standing.iter().position(|word| word.source == source) else { return };
-        words.gone.push_back((at, words.standing.remove(position)));
+        let word = words.standing.remove(position);
+        depart(&mut self.arrivals, &word);
+        words.gone.push_back((at, word));
         self.retired.push_back(subject);
         while self.retired.len() > RETIRED_MAX {
             self.forget_one();
@@ -133,14 +144,22 @@ impl Evidence {
             return None;
         }
         words.sort_unstable_by_key(|word| std::cmp::Reverse(word.source));
-        let worst = |signal: fn(&Signals) -> Option<f64>| opinions(&words, moment, signal).into_iter().map(|(o, _)| o);
+        let heard = |signal: fn(&Signals) -> Option<f64>| opinions(&words, moment, signal);
+        let worst = |signal| heard(signal).into_iter().map(|opinion| opinion.value);
+        let is_new = |root: &str| self.is_new(root, moment);
         Some(Signals {
-            performance_score: mean(&opinions(&words, moment, |signals| signals.performance_score)),
-            provider_reputation: mean(&opinions(&words, moment, |signals| signals.provider_reputation)),
-            latency_p99_ms: worst(|signals| signals.latency_p99_ms).reduce(f64::max),
+            performance_score: weighed(heard(|signals| signals.performance_score), is_new),
+            provider_reputation: weighed(heard(|signals| signals.provider_reputation), is_new),
+            latency_p99_ms: worst(|signals: &Signals| signals.latency_p99_ms).reduce(f64::max),
             conformance_level: words.iter().find_map(|word| word.signals.conformance_level.clone()),
-            cooling_off_minutes: worst(|signals| signals.cooling_off_minutes).reduce(f64::min),
+            cooling_off_minutes: worst(|signals: &Signals| signals.cooling_off_minutes).reduce(f64::min),
         })
+    }
+
+    /// Whether the oldest word of an owner that stands came a short while ago.
+    fn is_new(&self, root: &str, moment: Moment) -> bool {
+        let first = self.arrivals.get(root).and_then(|came| came.keys().next());
+        first.is_none_or(|first| first.div_euclid(1_000) + NEW_SECONDS > moment.now.seconds())
     }
 }
 
@@ -160,10 +179,31 @@ impl Word {
     }
 }
 
-/// What each issuer says about one signal, and what that weighs; `words` has the last one first.
+/// Takes the arrival of a word that no longer stands out of the list.
+fn depart(arrivals: &mut HashMap<String, BTreeMap<i64, u32>>, word: &Word) {
+    let Some(came) = arrivals.get_mut(&word.root) else { return };
+    if let Some(count) = came.get_mut(&word.came) {
+        *count -= 1;
+        if *count == 0 {
+            came.remove(&word.came);
+        }
+    }
+    if came.is_empty() {
+        arrivals.remove(&word.root);
+    }
+}
+
+/// What one issuer says about one signal, what that weighs, and whose name it is.
+struct Opinion<'a> {
+    value: f64,
+    weight: f64,
+    root: &'a str,
+}
+
+/// What each issuer says about one signal; `words` has the last one first.
 ///
 /// The order is that of the issuers' last words, the earliest first.
-fn opinions(words: &[&Word], moment: Moment, signal: fn(&Signals) -> Option<f64>) -> Vec<(f64, f64)> {
+fn opinions<'a>(words: &[&'a Word], moment: Moment, signal: fn(&Signals) -> Option<f64>) -> Vec<Opinion<'a>> {
     let mut issuers: BTreeMap<&str, Vec<(&Word, f64)>> = BTreeMap::new();
     for (word, value) in words.iter().filter_map(|word| Some((*word, signal(&word.signals)?))) {
         let said = issuers.entry(word.issuer.as_str()).or_default();
@@ -177,7 +217,7 @@ fn opinions(words: &[&Word], moment: Moment, signal: fn(&Signals) -> Option<f64>
     for (word, _) in issuers.values().filter_map(|said| said.first()) {
         *roots.entry(word.root.as_str()).or_default() += 1;
     }
-    let mut opinions: Vec<(u64, (f64, f64))> = issuers
+    let mut opinions: Vec<(u64, Opinion<'a>)> = issuers
         .into_values()
         .filter_map(|said| {
             let weighed: Vec<(f64, f64)> = said.iter().map(|(word, value)| (*value, word.weight(moment))).collect();
@@ -185,11 +225,23 @@ fn opinions(words: &[&Word], moment: Moment, signal: fn(&Signals) -> Option<f64>
             let latest = said.first()?.0;
             // However many names one owner has, together they weigh as much as one.
             let names = roots.get(latest.root.as_str()).copied().unwrap_or(1);
-            Some((latest.source, (mean(&weighed)?, weight / f64::from(names))))
+            let (value, weight) = (mean(&weighed)?, weight / f64::from(names));
+            Some((latest.source, Opinion { value, weight, root: &latest.root }))
         })
         .collect();
     opinions.sort_unstable_by_key(|(source, _)| *source);
     opinions.into_iter().map(|(_, opinion)| opinion).collect()
+}
+
+/// The mean of opinions; those of new owners have their share and no more, unless nobody else has spoken.
+fn weighed(opinions: Vec<Opinion<'_>>, is_new: impl Fn(&str) -> bool) -> Option<f64> {
+    let (new, known): (Vec<_>, Vec<_>) = opinions.iter().partition(|opinion| is_new(opinion.root));
+    let sum = |opinions: &[&Opinion<'_>]| opinions.iter().map(|opinion| opinion.weight).sum::<f64>();
+    let most = sum(&known) * NEW_SHARE / (1.0 - NEW_SHARE);
+    let scale = if most > 0.0 && sum(&new) > most { most / sum(&new) } else { 1.0 };
+    let share = |opinion: &Opinion<'_>| if is_new(opinion.root) { scale } else { 1.0 };
+    let weighed: Vec<_> = opinions.iter().map(|opinion| (opinion.value, opinion.weight * share(opinion))).collect();
+    mean(&weighed)
 }
 
 /// The mean of values by their weights; nothing when nothing weighs.
@@ -210,7 +262,7 @@ mod tests {
 
     fn say(evidence: &mut Evidence, source: u64, issuer: &str, mut record: json::Value) {
         record["subject_did"] = json!("did:web:s");
-        evidence.insert(source, issuer, Document::of(&record).unwrap().root());
+        evidence.insert(source, 0, issuer, Document::of(&record).unwrap().root());
     }
 
     #[test]
@@ -288,6 +340,31 @@ mod tests {
         assert!((score - 4.0 / 12.0).abs() < 1e-9, "{score}");
     }
 
+    /// RFC 0009 A.3: however many new names there are, unrelated to each other, beside known ones they are a twentieth.
+    #[test]
+    fn names_that_nobody_knew_yesterday_are_a_twentieth_together() {
+        let mut evidence = Evidence::default();
+        let now = at(0).now.seconds() * 1_000;
+        let mut say = |source: u64, came: i64, issuer: &str, score: f64| {
+            let record = json!({"subject_did": "did:web:s", "performance_score": score});
+            evidence.insert(source, came, issuer, Document::of(&record).unwrap().root());
+        };
+        let score = |evidence: &Evidence| evidence.about("did:web:s", at(99_999)).unwrap().performance_score.unwrap();
+        for honest in 0..10 {
+            say(honest, now - NEW_SECONDS * 1_000, &format!("did:key:h{honest}"), 0.2);
+        }
+        for fresh in 0..10_000 {
+            say(100 + fresh, now - NEW_SECONDS * 1_000 + 1_000, &format!("did:key:f{fresh}"), 1.0);
+        }
+        assert!((score(&evidence) - (0.2 + 0.8 * NEW_SHARE)).abs() < 1e-9, "{}", score(&evidence));
+        // Where nobody else has spoken, they are heard; and an owner is as old as the oldest word that stands.
+        (0..9).for_each(|source| evidence.remove(source, 20_001));
+        assert!((score(&evidence) - (0.2 + 0.8 * NEW_SHARE)).abs() < 1e-9, "{}", score(&evidence));
+        evidence.remove(9, 20_001);
+        assert_eq!(score(&evidence), 1.0);
+        assert!(!evidence.arrivals.contains_key("did:key:h9") && evidence.arrivals.contains_key("did:key:f9"));
+    }
+
     fn performance(evidence: &mut Evidence, source: u64, issuer: &str, receipt: &str, score: f64, issued_at: &str) {
         let record = json!({
             "record_id": format!("rep_{source}"), "issuer": issuer, "subject": "did:web:s",
@@ -295,7 +372,7 @@ mod tests {
             "dimensions": {"timeliness": {"score": score, "max": 5}, "accuracy": {"score": score, "max": 5}},
             "issued_at": issued_at,
         });
-        evidence.insert(source, "did:key:relay", Document::of(&record).unwrap().root());
+        evidence.insert(source, 0, "did:key:relay", Document::of(&record).unwrap().root());
     }
 
     #[test]
@@ -341,7 +418,7 @@ mod tests {
         ];
         for (record, level) in cases {
             let mut evidence = Evidence::default();
-            evidence.insert(1, "did:web:s", Document::of(&record).unwrap().root());
+            evidence.insert(1, 0, "did:web:s", Document::of(&record).unwrap().root());
             let known = evidence.about("did:web:s", at(1)).and_then(|signals| signals.conformance_level);
             assert_eq!(known, level.and_then(Level::parse), "{record}");
         }

@@ -8,7 +8,8 @@ use crate::clock::instant;
 use crate::collection::Collection;
 use crate::gate::{Own, Viewer};
 use crate::lanes::Lane;
-use crate::node::{Node, Purpose};
+use crate::node::Node;
+use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Accepted, Decided, Judged, candidate, evaluator};
 use aql::{Decision, Intent, Limits};
@@ -51,6 +52,7 @@ impl Node {
         self.work_in(lane, move || {
             let accepted = received.verify(keys.as_deref(), delegation)?;
             node.charge(&accepted.issuer, Purpose::Explanation)?;
+            node.charge_question(&accepted)?;
             let output = match wanted {
                 Some(id) => node.explain_candidate(&accepted, &id)?,
                 None => node.explain_question(&accepted)?,

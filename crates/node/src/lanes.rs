@@ -6,6 +6,7 @@
 //! INVARIANT: the lane decides when a question is answered, never what is answered.
 
 use crate::refusal::{Class, Error, Refusal};
+use crate::source;
 use aql::{Constraints, Leaf, Predicate, Segment};
 use json::Pointer;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -86,6 +87,7 @@ impl Costly {
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let span = tracing::Span::current();
+        let job = source::carried(job);
         let run: Job = Box::new(move || {
             if !reply.is_closed() {
                 let _ = reply.send(span.in_scope(job));

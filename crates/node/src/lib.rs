@@ -4,6 +4,8 @@
 
 mod node;
 mod lanes;
+mod quota;
+pub mod source;
 mod resolve;
 mod procure;
 mod delegation;
@@ -34,6 +36,7 @@ mod identity;
 mod outbound;
 mod refusal;
 mod clock;
+mod witness;
 mod chance;
 
 pub use announce::{CALL_MS_MAX, EDGE, Edge, LEVELS, STREAMS_MAX};

@@ -9,15 +9,17 @@ use crate::identity::{Identity, Keys};
 use crate::lanes::{Costly, Lane};
 use crate::loaded::Loaded;
 use crate::meter::Meter;
-use crate::outbound::{Dids, Door, DoorPolicy, registrable};
+use crate::outbound::{Dids, Door, DoorPolicy};
 use crate::policy::Rules;
-use crate::refusal::{Class, Error, Refusal};
+use crate::quota::{Ledger, Purpose, Quotas};
+use crate::refusal::{Error, Refusal};
 use crate::replies::Replies;
-use crate::resolve::{Pages, delegates};
+use crate::resolve::{Accepted, Pages, delegates};
+use crate::source;
 use crate::tokens::Tokens;
+use crate::witness::Witness;
 use aql::{Constraints, OverBudget};
 use feed::subscription::{RETENTION_DAYS, RETENTION_DAYS_MIN};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use json::{Value, json};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -28,7 +30,6 @@ use std::time::Duration;
 use store::Store;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use trust::Did;
-use url::Url;
 
 /// How a node is to be run.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +53,10 @@ pub struct Config {
     pub operator: Operator,
     /// Days for which subscribers can read again what they were told; a month when absent, a week at least.
     pub feed_retention_days: Option<u32>,
+    /// Questions of one owner in a day that differ; no bound when absent.
+    pub questions_per_day: Option<NonZeroU32>,
+    /// A file outside the data folder that remembers how far the history had come.
+    pub witness: Option<PathBuf>,
 }
 
 /// Who answers for a node, as its manifest says.
@@ -102,16 +107,13 @@ pub struct Node {
     /// Held by whoever withdraws everything of a principal.
     pub(crate) deleting: Mutex<()>,
     quota: Option<Quotas>,
+    ledger: Option<Ledger>,
+    witness: Option<Arc<Witness>>,
     turns: Turns,
     costly: Costly,
     keeper: Option<Keeper>,
     courier: Option<Courier>,
 }
-
-/// Issuers, and domains, that the quota remembers before it forgets those who have been quiet.
-const ISSUERS_MAX: usize = 65_536;
-/// How many issuers' quotas all issuers of one domain have together.
-const DOMAIN_SHARE: u32 = 5;
 
 /// Jobs that run or wait for their turn; whoever comes on top is told so at once.
 const JOBS_MAX: usize = 1_024;
@@ -167,6 +169,8 @@ impl Node {
             );
         }
         let (store, identity) = (Arc::new(store), Arc::new(identity));
+        let witness = config.witness.as_deref().map(|path| Witness::open(path, &store, identity.did())).transpose()?;
+        let witness = witness.map(Arc::new);
         let feeds = Feeds::open(Parts {
             store: Arc::clone(&store),
             catalog: Arc::clone(&catalog),
@@ -176,7 +180,7 @@ impl Node {
             retention_days: config.feed_retention_days.unwrap_or(RETENTION_DAYS).max(RETENTION_DAYS_MIN),
         })?;
         Ok(Self {
-            store,
+            store: Arc::clone(&store),
             loaded: Loaded::default(),
             courier: Some(Courier::start(&feeds)?),
             feeds,
@@ -186,7 +190,9 @@ impl Node {
             tokens: Tokens::default(),
             identity,
             dids: Dids::new(Arc::new(door)),
-            keeper: Some(Keeper::start(&catalog, &clock)?),
+            keeper: Some(Keeper::start(&catalog, &clock, witness.clone(), &store)?),
+            witness,
+            ledger: config.questions_per_day.map(Ledger::new),
             clock,
             unverified_issuer: config.unverified_issuer.clone(),
             over_budget: config.over_budget,
@@ -208,6 +214,9 @@ impl Node {
         self.courier.take();
         self.keeper.take();
         self.clock.keep_now();
+        if let Some(witness) = &self.witness {
+            witness.note(&self.store)?;
+        }
         self.catalog.close()
     }
 
@@ -267,6 +276,7 @@ impl Node {
     ) -> Result<T, Error> {
         let place = Arc::clone(&self.turns.disk).try_acquire_owned().map_err(|_| Refusal::overloaded())?;
         let span = tracing::Span::current();
+        let job = source::carried(job);
         let job = move || {
             // The place is given back when the job ends, not when somebody stops waiting for it.
             let _place = place;
@@ -277,10 +287,15 @@ impl Node {
 
     /// Counts a message of somebody whose signature holds; nobody can use up another's quota.
     pub(crate) fn charge(&self, issuer: &Did, purpose: Purpose) -> Result<(), Error> {
-        let allowed = self.quota.as_ref().is_none_or(|quota| quota.charge(issuer, purpose));
-        let detail = "this issuer sends more than the node answers; wait";
-        let refusal = || Refusal::new(Class::RateLimited, "too_many_requests", detail).retry_after(1_000);
-        if allowed { Ok(()) } else { Err(refusal().into()) }
+        let charge = |quota: &Quotas| quota.charge(issuer, purpose, source::current(), self.clock.millis());
+        Ok(self.quota.as_ref().map_or(Ok(()), charge)?)
+    }
+
+    /// Counts a question of somebody whose signature holds, where the operator answers so many in a day.
+    pub(crate) fn charge_question(&self, accepted: &Accepted) -> Result<(), Error> {
+        let Some(ledger) = &self.ledger else { return Ok(()) };
+        let question = accepted.document.root().get("constraints").map(json::canonical).unwrap_or_default();
+        Ok(ledger.charge(&accepted.issuer, &question, self.clock.millis())?)
     }
 
     /// Something this node says, in the core protocol's signed envelope.
@@ -332,7 +347,7 @@ impl Drop for Node {
 }
 
 fn open_store(config: &Config) -> Result<Store, Error> {
-    std::fs::create_dir_all(&config.data).map_err(|error| cannot_use(&config.data, &error))?;
+    store::make_folder(&config.data).map_err(|error| cannot_use(&config.data, &error))?;
     Store::open(&config.data.join(STORE)).map_err(Error::fault)
 }
 
@@ -372,48 +387,6 @@ impl Turns {
     }
 }
 
-/// What an issuer's quota is used for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Purpose {
-    /// Something that the issuer signed for this, once.
-    Message,
-    /// Whoever has an intent can ask why; so it must not hold up its issuer's next one.
-    Explanation,
-}
-
-/// What issuers, and the domains they live in, have left of their second.
-#[derive(Debug)]
-struct Quotas {
-    issuers: DefaultKeyedRateLimiter<String>,
-    domains: DefaultKeyedRateLimiter<String>,
-}
-
-impl Quotas {
-    fn new(rate: NonZeroU32) -> Self {
-        let domain = rate.saturating_mul(NonZeroU32::MIN.saturating_add(DOMAIN_SHARE - 1));
-        Self {
-            issuers: RateLimiter::keyed(Quota::per_second(rate)),
-            domains: RateLimiter::keyed(Quota::per_second(domain)),
-        }
-    }
-
-    fn charge(&self, issuer: &Did, purpose: Purpose) -> bool {
-        let mark = match purpose {
-            Purpose::Message => "",
-            Purpose::Explanation => " why",
-        };
-        let charge = |quota: &DefaultKeyedRateLimiter<String>, name: &str| {
-            if quota.len() > ISSUERS_MAX {
-                quota.retain_recent();
-            }
-            quota.check_key(&format!("{name}{mark}")).is_ok()
-        };
-        let url = issuer.document_url().and_then(|url| Url::parse(&url).ok());
-        let host = url.as_ref().and_then(Url::host_str);
-        charge(&self.issuers, issuer.as_str()) && host.is_none_or(|host| charge(&self.domains, registrable(host)))
-    }
-}
-
 /// The DID of an address: did:web for a public one, none for plain HTTP, which proves nothing.
 fn did_of(url: &str) -> Result<Option<Did>, Error> {
     let Some(host) = url.strip_prefix("https://") else { return Ok(None) };
@@ -433,12 +406,20 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn start(catalog: &Arc<Catalog>, clock: &Clock) -> Result<Self, Error> {
-        let (catalog, clock) = (Arc::clone(catalog), clock.clone());
+    fn start(
+        catalog: &Arc<Catalog>,
+        clock: &Clock,
+        witness: Option<Arc<Witness>>,
+        store: &Arc<Store>,
+    ) -> Result<Self, Error> {
+        let (catalog, clock, store) = (Arc::clone(catalog), clock.clone(), Arc::clone(store));
         let (stop, stopped) = channel();
         let run = move || {
             while stopped.recv_timeout(Duration::from_millis(500)) == Err(RecvTimeoutError::Timeout) {
                 clock.keep();
+                if let Some(Err(error)) = witness.as_ref().map(|witness| witness.note(&store)) {
+                    tracing::error!(%error, "how far the history has come cannot be written down");
+                }
                 if let Err(error) = catalog.keep() {
                     tracing::error!(%error, "the index cannot be written to disk; questions go on from memory");
                 }
@@ -498,16 +479,5 @@ mod tests {
         })
         .await;
         done
-    }
-
-    #[test]
-    fn issuers_of_one_domain_share_what_five_have() {
-        let quotas = Quotas::new(NonZeroU32::new(10).unwrap());
-        let charged = |dids: &mut dyn Iterator<Item = String>| {
-            dids.filter(|did| quotas.charge(&Did::parse(did).unwrap(), Purpose::Message)).count()
-        };
-        assert_eq!(charged(&mut (0..100).map(|_| "did:web:a.example.com".to_owned())), 10);
-        assert_eq!(charged(&mut (0..100).map(|n| format!("did:web:h{n}.example.com"))), 40);
-        assert_eq!(charged(&mut (0..100).map(|n| format!("did:web:h.example{n}.com"))), 100);
     }
 }

@@ -6,7 +6,8 @@
 use crate::collection::{is_publication, record_of};
 use crate::evidence::{self, Issuer};
 use crate::gate::{self, Restrictions, View, Viewer};
-use crate::node::{Node, Purpose};
+use crate::node::Node;
+use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
 use aql::Instant;
@@ -379,6 +380,11 @@ pub(crate) fn cannot_write(cause: Cause) -> Refusal {
             "storage_read_only",
             "the node's disk is read-only; what was acknowledged is safe, try again later",
             Some(ROOM_RETRY_MS),
+        ),
+        Cause::RolledBack => (
+            "history_rollback_detected",
+            "the node's history is not the one that it had; nothing is taken in until its operator has looked",
+            None,
         ),
         Cause::Failed => (
             "storage_unavailable",

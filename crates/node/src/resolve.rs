@@ -22,9 +22,10 @@ use crate::collection::Collection;
 use crate::evidence::Moment;
 use crate::gate::{Own, Viewer};
 use crate::lanes::Lane;
-use crate::node::{Node, Purpose};
+use crate::node::Node;
 use crate::policy::{self, Verdict};
 use crate::procure;
+use crate::quota::Purpose;
 use crate::refusal::Error;
 use crate::replies::{self, Known};
 use aql::{Category, Constraints, Decision, Intent, Resolution, Responder};
@@ -131,6 +132,7 @@ impl Node {
             }
             None => {
                 self.charge(&accepted.issuer, Purpose::Message)?;
+                self.charge_question(accepted)?;
                 if let Some(chain) = &accepted.delegation {
                     self.tokens.spend(chain, now)?;
                 }

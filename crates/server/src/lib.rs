@@ -24,6 +24,7 @@ mod metrics;
 mod docs;
 mod telemetry;
 mod sources;
+mod standing;
 mod connection;
 mod listen;
 

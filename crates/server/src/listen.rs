@@ -1,9 +1,11 @@
 //! Connections: plain HTTP on loopback only, TLS everywhere else, bounds for all, and an end without cutting anybody off.
 //!
-//! INVARIANT: nobody waits to be let in. Whoever comes when the house is full is told so, or hung up on.
+//! INVARIANT: nobody waits long to be let in, and only whoever was mostly refused waits at all. Whoever comes when the
+//! house is full is told so, or hung up on.
 
 use crate::connection::{Invitation, Progress, Unsaid, Watched};
 use crate::sources::{Bounds, Present, Source, Sources};
+use crate::standing::Line;
 use crate::{reply, request};
 use axum::Router;
 use axum::body::Body;
@@ -248,14 +250,18 @@ impl House {
         let (house, here) = (self.clone(), Here(stream.local_addr().ok().map(|here| here.ip().to_canonical())));
         tokio::spawn(async move {
             let _ = stream.set_nodelay(true);
-            match &house.tls {
-                None => house.converse(stream, source, here, &admission, watcher).await,
-                Some(tls) => {
-                    if let Some(stream) = shake_hands(stream, tls, house.patience).await {
-                        house.converse(stream, source, here, &admission, watcher).await;
+            let conversation = async {
+                match &house.tls {
+                    None => house.converse(stream, source, here, &admission, watcher).await,
+                    Some(tls) => {
+                        if let Some(stream) = shake_hands(stream, tls, house.patience).await {
+                            house.converse(stream, source, here, &admission, watcher).await;
+                        }
                     }
                 }
-            }
+            };
+            // Whose turn does not come is hung up on.
+            let _ = house.sources.standings.in_turn(source, Line::Connection, conversation).await;
         });
     }
 
@@ -297,8 +303,11 @@ impl House {
                 }
             }
         });
-        let speaker = Arc::clone(&self.node);
-        let stream = Watched::new(stream, progress, patience, move |unsaid| said(&speaker, unsaid));
+        let (speaker, listed) = (Arc::clone(&self.node), Arc::clone(&self.sources));
+        let stream = Watched::new(stream, progress, patience, move |unsaid| {
+            listed.standings.note_broken(source);
+            said(&speaker, unsaid)
+        });
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .http1()
@@ -316,6 +325,7 @@ impl House {
             .keep_alive_interval(Duration::from_secs(20));
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
+            self.sources.standings.note_broken(source);
             tracing::debug!(%error, "a connection ended badly");
         }
     }

@@ -5,6 +5,7 @@ use crate::docs::{self, Pages};
 use crate::listen::{Here, Patience};
 use crate::metrics::Metrics;
 use crate::sources::{Source, Sources};
+use crate::standing::Line;
 use crate::{reply, request, sse, subscriptions, telemetry, ws};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
@@ -126,7 +127,17 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
         let answer = tokio::time::timeout(patience.answer, next.run(request)).await;
         answer.unwrap_or_else(|_| reply::refused(&shared.node, &id, &overdue().into()))
     };
-    let response = answered.instrument(span.clone()).await;
+    let answered = answered.instrument(span.clone());
+    let response = match &from {
+        Some((sources, source)) if !VITAL.contains(&route.as_str()) => {
+            let answered = sources.within(*source, answered);
+            let response = sources.standings.in_turn(*source, Line::Request, answered).await;
+            let response = response.unwrap_or_else(|| reply::refused(&shared.node, &id, &Refusal::overloaded().into()));
+            sources.standings.note(*source, response.status());
+            response
+        }
+        _ => answered.await,
+    };
     let (status, took) = (response.status().as_u16(), begun.elapsed());
     span.record("http.response.status_code", status);
     shared.metrics.count(&route, status, took);

@@ -6,8 +6,10 @@
 //!
 //! INVARIANT: nothing that a message says decides whose allowance is used up here.
 
+use crate::standing::Standings;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use std::collections::HashMap;
+use std::future::Future;
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -63,12 +65,14 @@ pub(crate) struct Sources {
     connections: Mutex<HashMap<Source, usize>>,
     requests: Option<DefaultKeyedRateLimiter<Source>>,
     under_way: Semaphore,
+    pub(crate) standings: Standings,
 }
 
 impl Sources {
     pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
         let requests = bounds.source_requests_per_second.map(|rate| RateLimiter::keyed(Quota::per_second(rate)));
-        Arc::new(Self { bounds, connections: Mutex::default(), requests, under_way: Semaphore::new(bounds.requests) })
+        let (connections, under_way) = (Mutex::default(), Semaphore::new(bounds.requests));
+        Arc::new(Self { bounds, connections, requests, under_way, standings: Standings::new() })
     }
 
     /// A place for one more connection of a source, while it may have one.
@@ -80,6 +84,14 @@ impl Sources {
         }
         *count += 1;
         Some(Present { sources: Arc::clone(self), source })
+    }
+
+    /// Does something for a request of a source; where one source is everybody, what it does is nobody's.
+    pub(crate) async fn within<T>(&self, source: Source, deed: impl Future<Output = T>) -> T {
+        match self.bounds.source_requests_per_second {
+            Some(_) => node::source::within(source.0, deed).await,
+            None => deed.await,
+        }
     }
 
     /// A place for one more request, while there is one.

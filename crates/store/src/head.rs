@@ -86,6 +86,8 @@ impl HeadFile {
             file.write_all_at(&[0; PLACE], 0)?;
             file.write_all_at(&[0; PLACE], STRIDE)?;
             file.sync_all()?;
+            // Without this the file is there and its name may not be, once the power has gone.
+            path.parent().map_or(Ok(()), crate::folder::sync)?;
         }
         let read = |place: u64| {
             let mut bytes = [0; PLACE];

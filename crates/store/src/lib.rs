@@ -12,6 +12,7 @@ mod record;
 mod change;
 mod feed;
 mod tables;
+mod folder;
 mod head;
 mod room;
 mod sqlite;
@@ -21,6 +22,7 @@ mod store;
 pub use change::{Change, Hash, Operation, Sequence};
 pub use check::{Flaw, Soundness};
 pub use feed::{Event, Feed, Pending, Phase, Standing, Subscription};
+pub use folder::make_folder;
 pub use record::{Kind, Record, State};
 pub use sqlite::BackupError;
 pub use store::{

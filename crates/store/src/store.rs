@@ -7,6 +7,7 @@
 use crate::change::{Change, Hash, Operation, Sequence};
 use crate::check::{Flaw, Soundness};
 use crate::feed::{Event, Feed, Pending, Subscription};
+use crate::folder::make_folder;
 use crate::head::{Head, HeadError, HeadFile};
 use crate::record::{Kind, Record, State};
 use crate::room;
@@ -213,6 +214,8 @@ pub enum Cause {
     ReadOnly,
     /// It failed; nothing is written until the store is opened again.
     Failed,
+    /// Nothing is wrong with it: the history in it is not the one that was known.
+    RolledBack,
 }
 
 /// Why a store does not open.
@@ -274,6 +277,7 @@ pub struct Store {
     sequence: Arc<AtomicU64>,
     growth: Arc<Growth>,
     stopped: Arc<AtomicBool>,
+    held: AtomicBool,
     /// Held as long as the store is open: two writers would each promise their own history.
     _lock: File,
 }
@@ -326,7 +330,7 @@ impl Store {
     /// Opens the store in a folder, or makes one; what was acknowledged must be there, or it does not open.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         let io = |path: &Path, error| OpenError::Io { path: path.to_owned(), error };
-        std::fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
+        make_folder(folder).map_err(|error| io(folder, error))?;
         let lock = lock(folder)?;
         let database = Database::open(&folder.join(DATABASE))?;
         let path = folder.join(HEAD);
@@ -358,6 +362,7 @@ impl Store {
             sequence,
             growth,
             stopped,
+            held: AtomicBool::new(false),
             _lock: lock,
         })
     }
@@ -373,7 +378,16 @@ impl Store {
         self.write((batch, Some(Box::new(feed))))
     }
 
+    /// Takes nothing in from now on: somebody outside knows a history that this one contradicts.
+    pub fn hold(&self) {
+        self.held.store(true, Ordering::Release);
+    }
+
     fn write(&self, work: Work) -> Result<Committed, CommitError> {
+        if self.held.load(Ordering::Acquire) {
+            let reason = "the history is not the one that was known".to_owned();
+            return Err(CommitError::CannotWrite { cause: Cause::RolledBack, reason });
+        }
         let gone = || CommitError::CannotWrite { cause: Cause::Failed, reason: "the writer has ended".to_owned() };
         let (reply, answer) = std::sync::mpsc::channel();
         self.jobs.as_ref().ok_or_else(gone)?.send(Job { work, reply }).map_err(|_| gone())?;
@@ -454,9 +468,9 @@ impl Store {
         self.read(|reader| reader.delivered())
     }
 
-    /// Whether the disk took nothing when it was last tried.
+    /// Whether the disk took nothing when it was last tried, or nothing is to be taken in.
     pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
+        self.stopped.load(Ordering::Acquire) || self.held.load(Ordering::Acquire)
     }
 
     /// Changes after a place in the log, in order, at most `limit` of them.
@@ -509,7 +523,7 @@ impl Store {
 
     /// Copies the store into an empty or new folder while it goes on.
     pub fn backup(&self, folder: &Path) -> Result<(), crate::BackupError> {
-        std::fs::create_dir_all(folder)?;
+        make_folder(folder)?;
         let copy = folder.join(DATABASE);
         if copy.exists() {
             return Err(crate::BackupError::NotEmpty(folder.to_owned()));

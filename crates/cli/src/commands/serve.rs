@@ -72,6 +72,15 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N")]
     requests_per_source: Option<NonZeroU32>,
 
+    /// Questions of one owner in a day that differ from each other [default: no bound]
+    #[arg(long, value_name = "N")]
+    questions_per_day: Option<NonZeroU32>,
+
+    /// A file outside the data folder, on another disk best, that remembers how far the history has come; a data folder
+    /// that was put back to an earlier state is noticed, and nothing is taken in
+    #[arg(long, value_name = "FILE")]
+    witness: Option<PathBuf>,
+
     /// Who answers for the node, in its manifest
     #[arg(long, value_name = "NAME")]
     operator: Option<String>,
@@ -140,6 +149,8 @@ impl Serve {
             door: DoorPolicy { private_networks: self.private_networks, ..DoorPolicy::default() },
             unverified_issuer: self.unverified_issuer.clone(),
             operator: self.operator(),
+            questions_per_day: self.questions_per_day,
+            witness: self.witness.clone(),
             ..Config::default()
         })
     }

@@ -5,6 +5,8 @@ mod jcs;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod spelling;

@@ -97,7 +97,7 @@ pub(crate) fn check(record: &Document, signer: &DidDocument) -> Result<(), Signa
 }
 
 /// A piece of evidence as it counts; nothing when it is about nobody, or about whoever says it.
-pub(super) fn read(source: u64, publisher: &str, record: Node<'_>) -> Option<(String, Word)> {
+pub(super) fn read(source: u64, came: i64, publisher: &str, record: Node<'_>) -> Option<(String, Word)> {
     let subject = subject(record)?.to_owned();
     let (issuer, valid_from, valid_until, interaction, signals) = match form(record) {
         Form::Plain => (publisher, None, instant(record, "valid_until"), None, plain(record)),
@@ -119,7 +119,7 @@ pub(super) fn read(source: u64, publisher: &str, record: Node<'_>) -> Option<(St
         }
     };
     let (issuer, root) = (issuer.to_owned(), root(issuer));
-    let word = Word { source, issuer, root, signals, valid_from, valid_until, interaction };
+    let word = Word { source, issuer, root, came, signals, valid_from, valid_until, interaction };
     (word.issuer != subject).then_some((subject, word))
 }
 

@@ -7,7 +7,8 @@
 
 use super::{Feeds, RECENT, Readers, Signal};
 use crate::clock::Clock;
-use crate::node::{Node, Purpose};
+use crate::node::Node;
+use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use feed::subscription::READERS_MAX;
 use feed::{CursorError, Journal, Place, cursor};

@@ -1,4 +1,4 @@
-//! The store from outside: against a model, against kills, against damage.
+//! The store from outside: against a model, against kills, against loss of power, against damage.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 
@@ -7,6 +7,7 @@ mod crash;
 mod damage;
 mod feed;
 mod model;
+mod power;
 
 use store::{Batch, Kind, Put, Withdrawal};
 
