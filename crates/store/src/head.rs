@@ -164,9 +164,9 @@ mod tests {
             file.write(head(written)).unwrap();
             assert_eq!(HeadFile::open(&path).unwrap().1, Some(head(written)));
         }
-        // The last one went into the first place; half of a write does not count.
+        // The last one went into the second place; half of a write does not count.
         let raw = OpenOptions::new().write(true).open(&path).unwrap();
-        raw.write_all_at(&[0xff; 3], LOG as u64 + 6).unwrap();
+        raw.write_all_at(&[0xff; 3], STRIDE + LOG as u64 + 6).unwrap();
         assert_eq!(HeadFile::open(&path).unwrap().1, Some(head(4)));
     }
 

@@ -476,7 +476,7 @@ impl Store {
         self.read(|reader| reader.leaf_of(manifest, at))
     }
 
-    /// The hash of a whole subtree.
+    /// The hash of a whole subtree; none when it is not there, or not what was written.
     pub fn branch(&self, level: u8, position: u64) -> Result<Option<Hash>, ReadError> {
         self.read(|reader| reader.branch(level, position))
     }

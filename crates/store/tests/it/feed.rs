@@ -202,7 +202,10 @@ fn the_leaf_of_a_manifest_is_the_last_one_up_to_a_change() {
     store.deliver(batch(), feed).unwrap();
     assert_eq!(store.tree().unwrap(), (9, 3));
     let of = |manifest: &str, at| store.leaf_of(manifest, at).unwrap().map(|leaf| leaf.index);
-    assert_eq!([of("a", 2), of("a", 3), of("a", 8), of("a", 9), of("b", 9)], [None, Some(0), Some(0), Some(2), Some(1)]);
+    assert_eq!(
+        [of("a", 2), of("a", 3), of("a", 8), of("a", 9), of("b", 9)],
+        [None, Some(0), Some(0), Some(2), Some(1)]
+    );
     assert_eq!((store.branch(0, 0).unwrap(), store.branch(1, 0).unwrap()), (Some(branch.hash), None));
     store.deliver(batch(), Feed { felled: true, indexed: Some(0), ..Feed::default() }).unwrap();
     assert_eq!((store.tree().unwrap(), store.branch(0, 0).unwrap()), ((0, 0), None));
