@@ -62,7 +62,7 @@ pub(crate) enum Message {
     Explain { bytes: Vec<u8> },
     Publish { bytes: Vec<u8> },
     Withdraw { id: String, bytes: Vec<u8> },
-    Subscribe { bytes: Vec<u8>, snapshot: bool },
+    Subscribe { bytes: Vec<u8>, snapshot: bool, webhook: Option<String> },
     Subscription { id: String },
     Events { id: String, after: u64, wait_seconds: u64 },
     Replay { id: String, from: u64 },
@@ -204,9 +204,13 @@ impl Caller {
             Message::Explain { bytes } => self.client.post(&["oap", "explain"], None, bytes).await,
             Message::Publish { bytes } => self.client.post(&["oap", "records"], None, bytes).await,
             Message::Withdraw { id, bytes } => self.client.delete(&["oap", "records", &id], bytes).await,
-            Message::Subscribe { bytes, snapshot } => {
-                let snapshot = [("snapshot", if snapshot { "true" } else { "false" }), ("transport", "poll")];
-                self.client.post_where(&["oap", "subscribe"], &snapshot, bytes).await
+            Message::Subscribe { bytes, snapshot, webhook } => {
+                let mut query = vec![("snapshot", if snapshot { "true" } else { "false" })];
+                match &webhook {
+                    Some(endpoint) => query.extend([("transport", "webhook"), ("endpoint", endpoint.as_str())]),
+                    None => query.push(("transport", "poll")),
+                }
+                self.client.post_where(&["oap", "subscribe"], &query, bytes).await
             }
             Message::Subscription { id } => self.client.get(&["oap", "subscriptions", &id]).await,
             Message::Events { id, after, wait_seconds } => {

@@ -123,7 +123,7 @@ fn read(path: &std::path::Path) -> Option<Note> {
 pub(crate) fn control(
     id: &str,
     request: &str,
-    more: Option<(&str, u64)>,
+    more: Option<(&str, Value)>,
     key: &SigningKey,
     now: Instant,
 ) -> Result<Vec<u8>, Failure> {
@@ -134,8 +134,8 @@ pub(crate) fn control(
         "issuer_did": key.did_key().as_str(),
         "issued_at": now.to_string(),
     });
-    if let (Some((name, number)), Some(members)) = (more, message.as_object_mut()) {
-        members.insert(name.to_owned(), json!(number));
+    if let (Some((name, value)), Some(members)) = (more, message.as_object_mut()) {
+        members.insert(name.to_owned(), value);
     }
     trust::sign(&mut message, key).map_err(|error| Failure::refused(format!("{id}: {error}")))?;
     Ok(json::canonical_value(&message))

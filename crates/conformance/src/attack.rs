@@ -11,6 +11,7 @@ mod host;
 mod message;
 mod page;
 mod stage;
+mod storm;
 mod wire;
 
 pub use case::{Case, Corpus, Row};

@@ -137,6 +137,8 @@ pub struct Event<'a> {
     pub after: Option<&'a Seen>,
     /// Whether it is one of those that were there when the subscription began.
     pub snapshot: bool,
+    /// The proof that the record is in the tree, in canonical form.
+    pub inclusion: &'a [u8],
 }
 
 /// The name of an event before the name of its subscription.
@@ -170,6 +172,8 @@ impl Event<'_> {
             writer.end_object();
         }
         text(&mut writer, "event_type", self.by.name());
+        writer.name("inclusion_proof");
+        writer.canonical(self.inclusion);
         if let Some(after) = self.after {
             text(&mut writer, "manifest_hash_after", &after.hash);
         }
@@ -249,6 +253,7 @@ mod tests {
             before: Some(&before),
             after: Some(&Seen { over_budget: true, ..after }),
             snapshot: true,
+            inclusion: b"{}",
         };
         for (chain, signature) in [(None, None), (Some("sha256:00"), None), (Some("x"), Some(&json!({"alg": "EdDSA"})))]
         {

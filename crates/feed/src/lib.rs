@@ -7,6 +7,7 @@
 mod audience;
 pub mod cursor;
 mod event;
+pub mod inclusion;
 pub mod rate;
 pub mod subscription;
 pub mod webhook;

@@ -2,6 +2,7 @@
 //!
 //! The bounds stand in the manifest's table of limits by the names they have here.
 
+use crate::webhook::Secret;
 use json::{Value, json};
 
 /// Standing intents of one issuer.
@@ -10,6 +11,12 @@ pub const ISSUER_MAX: usize = 100;
 pub const DOMAIN_MAX: usize = 500;
 /// Standing intents of a node.
 pub const TOTAL_MAX: usize = 50_000;
+/// Standing intents of one issuer whose filters only say what a record must not have; every change is held against each.
+pub const UNFILED_ISSUER_MAX: usize = 10;
+/// The same of a node.
+pub const UNFILED_TOTAL_MAX: usize = 500;
+/// Records on which a filter may run out of its fuel before its standing intent is ended.
+pub const UNDECIDED_MAX: u64 = 20;
 /// Events in a minute, for one subscription and for all of one issuer together.
 pub const RATE_MAX: u64 = 6_000;
 /// Bytes of a journal; when it is full, what comes waits until the oldest is forgotten.
@@ -39,12 +46,14 @@ pub enum Transport {
     WebSocket,
     /// Asking again and again.
     Poll,
+    /// The node brings them.
+    Webhook,
 }
 
 impl Transport {
     /// All of them with their names on the wire.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("sse", Self::Sse), ("websocket", Self::WebSocket), ("poll", Self::Poll)];
+    pub const ALL: [(&'static str, Self); 4] =
+        [("sse", Self::Sse), ("websocket", Self::WebSocket), ("poll", Self::Poll), ("webhook", Self::Webhook)];
 
     /// The name on the wire.
     pub fn name(self) -> &'static str {
@@ -58,7 +67,7 @@ impl Transport {
 }
 
 /// What an issuer may ask of its subscription.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Tell me nothing until I ask again, or until so many seconds are over.
     Pause(Option<u64>),
@@ -66,6 +75,10 @@ pub enum Request {
     Resume,
     /// Tell me at most so many events in a minute.
     BackPressure(u64),
+    /// Bring me again what begins with this event.
+    Replay(u64),
+    /// Sign what you bring me with this secret from now on, and for a while with the one before, too.
+    Secret(Secret),
     /// I no longer want to know.
     Withdraw,
 }
@@ -83,6 +96,8 @@ pub struct Acknowledgement<'a> {
     pub base: &'a str,
     /// How events travel.
     pub transport: Transport,
+    /// Where they are brought, when the node brings them.
+    pub endpoint: Option<&'a str>,
     /// How many there are in a minute at most.
     pub rate: u64,
     /// Days for which they can be read again.
@@ -117,8 +132,9 @@ impl Acknowledgement<'_> {
             "issued_at": self.issued_at,
             "heartbeat_ms": HEARTBEAT_MS,
         });
-        if let (Some(records), Some(members)) = (self.snapshot, value.as_object_mut()) {
-            members.insert("snapshot".to_owned(), json!({"records": records}));
+        if let Some(members) = value.as_object_mut() {
+            members.extend(self.snapshot.map(|records| ("snapshot".to_owned(), json!({"records": records}))));
+            members.extend(self.endpoint.map(|endpoint| ("endpoint".to_owned(), json!(endpoint))));
         }
         value
     }

@@ -23,6 +23,13 @@ pub const ATTEMPT_SECONDS: u64 = 15;
 /// Bytes of the answer to a challenge that are read.
 pub const ANSWER_BYTES_MAX: usize = 4096;
 
+/// Bytes of an address.
+pub const ENDPOINT_BYTES_MAX: usize = 2048;
+/// Given up events of one subscription that are remembered; the oldest are forgotten first.
+pub const DEAD_LETTERS_MAX: usize = 100;
+/// Seconds for which messages are signed with a secret that was replaced, too.
+pub const SECRET_SECONDS: i64 = 24 * 3600;
+
 /// A secret that the subscriber and we share; printing it shows nothing of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
@@ -32,6 +39,11 @@ impl Secret {
     pub fn read(text: &str) -> Option<Self> {
         let bytes = decode(text.strip_prefix("whsec_")?)?;
         (SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&bytes.len()).then_some(Self(bytes))
+    }
+
+    /// Writes it as it is read.
+    pub fn reveal(&self) -> String {
+        format!("whsec_{}", encode_padded(&self.0))
     }
 }
 
@@ -56,8 +68,21 @@ pub struct Message<'a> {
 
 /// The name of the message that carries an event; it has no full stop, because one separates what is signed.
 pub fn message_id(subscription_id: &str, cursor: u64) -> String {
-    let name = subscription_id.rsplit(':').next().unwrap_or_default().replace('.', "-");
-    format!("evt_{name}_{cursor}")
+    format!("evt_{}_{cursor}", plain(subscription_id))
+}
+
+/// The name of the message that says which events are no longer kept, up to a cursor.
+pub fn gap_id(subscription_id: &str, before_first: u64) -> String {
+    format!("gap_{}_{before_first}", plain(subscription_id))
+}
+
+/// The name of the message that says that a subscription is over.
+pub fn end_id(subscription_id: &str) -> String {
+    format!("end_{}", plain(subscription_id))
+}
+
+fn plain(subscription_id: &str) -> String {
+    subscription_id.rsplit(':').next().unwrap_or_default().replace('.', "-")
 }
 
 /// What every message is.
@@ -159,6 +184,12 @@ pub fn answers(token: &str, status: u16, body: &[u8]) -> bool {
 
 fn is_success(status: u16) -> bool {
     (200..300).contains(&status)
+}
+
+/// How long a receiver wants to be left alone, as the header field `retry-after` says in seconds; a date says nothing
+/// that a clock of theirs and a clock of ours agree on.
+pub fn retry_after(field: &str) -> Option<u64> {
+    field.trim().parse().ok()
 }
 
 /// How one attempt ended.
@@ -318,6 +349,8 @@ mod tests {
         {
             assert_eq!(Secret::read(text), None, "{text}");
         }
+        let secret = Secret::read("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+        assert_eq!(secret.reveal(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
         assert_eq!(format!("{:?}", Secret::read("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap()), "Secret");
     }
 

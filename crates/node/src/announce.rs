@@ -2,10 +2,12 @@
 
 use crate::discover::WISH_CHARS_MAX;
 use crate::evidence;
+use crate::feeds::webhook_limits;
 use crate::gate;
 use crate::invoke::ACTION;
 use crate::lanes;
 use crate::node::Node;
+use crate::outbound::DoorPolicy;
 use crate::procure::FALLBACKS_MAX;
 use crate::publish::INHERITED_BYTES_MAX;
 use crate::quota;
@@ -209,8 +211,11 @@ pub(crate) fn limits() -> Value {
             "events_per_minute": subscription::RATE_MAX, "journal_bytes": subscription::JOURNAL_BYTES_MAX,
             "waiting": subscription::PENDING_MAX, "snapshot": subscription::SNAPSHOT_MAX,
             "readers": subscription::READERS_MAX, "retention_days_min": subscription::RETENTION_DAYS_MIN,
+            "unfiled_issuer": subscription::UNFILED_ISSUER_MAX, "unfiled_total": subscription::UNFILED_TOTAL_MAX,
+            "undecided": subscription::UNDECIDED_MAX,
             "heartbeat_ms": subscription::HEARTBEAT_MS, "poll_ms": subscription::POLL_MS_MAX,
         },
+        "webhooks": webhook_limits(&DoorPolicy::default()),
         "delegation": {
             "links": trust::DELEGATION_LINKS_MAX, "seconds": trust::DELEGATION_SECONDS_MAX, "tokens": TOKENS_MAX,
         },

@@ -5,6 +5,8 @@
 //! | `subscribe` | a standing intent comes in, and what its issuer asks of it later |
 //! | `deliver` | the change log becomes events, one transaction at a time |
 //! | `follow` | a reader goes along a journal |
+//! | `webhooks` | events are brought to an address that agreed |
+//! | `tree` | the proof that a manifest is in the tree of public ones |
 //!
 //! INVARIANT: whoever changes a standing intent holds the state's lock from reading it to the commit, so that a journal
 //! has one writer at a time.
@@ -12,9 +14,13 @@
 mod deliver;
 mod follow;
 mod subscribe;
+mod tree;
+mod webhooks;
 
 pub use follow::{Follower, Heard};
 pub use subscribe::Terms;
+pub use webhooks::{Brought, Endpoint};
+pub(crate) use webhooks::{Postman, limits as webhook_limits};
 
 use crate::catalog::Catalog;
 use crate::clock::Clock;
@@ -32,8 +38,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store::{Event, Phase, Sequence, Standing, Store, Subscription};
 use tokio::sync::broadcast;
+use tree::Tree;
 use trust::Did;
 use url::Url;
+use webhooks::Webhooks;
 
 /// Standing intents that are read at once when a node starts.
 const STRIDE: usize = 1_000;
@@ -53,6 +61,9 @@ pub(crate) struct Feeds {
     retention_days: u32,
     state: Mutex<State>,
     readers: Mutex<HashMap<u64, Readers>>,
+    webhooks: Webhooks,
+    /// Whether the tree must be made again.
+    felled: AtomicBool,
     /// Told when the first standing intent comes, and at the end.
     roused: Condvar,
     stopping: AtomicBool,
@@ -79,12 +90,16 @@ struct State {
     next: u64,
     /// When journals were last looked through for what is too old.
     swept_at: i64,
+    /// How far the tree over public manifests has grown.
+    tree: Tree,
 }
 
 /// How much of the node one principal uses.
 #[derive(Debug, Default)]
 struct Account {
     subscriptions: usize,
+    /// Of them, those whose filters only exclude.
+    unfiled: usize,
     told: Bucket,
 }
 
@@ -100,6 +115,10 @@ struct Live {
     standing: Standing,
     intent: Intent,
     viewer: Viewer,
+    /// Whether its filter only says what a record must not have.
+    unfiled: bool,
+    /// Records on which its filter ran out of fuel.
+    undecided: u64,
 }
 
 /// Those who read a journal just now.
@@ -145,13 +164,18 @@ impl Feeds {
             kept_at: 0,
             next: 1,
             swept_at: 0,
+            tree: Tree::open(&store)?,
         };
-        let mut number = 0;
+        let (mut number, mut brought) = (0, store.webhooks()?.into_iter().collect::<HashMap<_, _>>());
+        let mut webhooks = Vec::new();
         loop {
             let some = store.subscriptions_after(number, STRIDE)?;
             let Some(last) = some.last() else { break };
             number = last.number;
             state.next = number + 1;
+            for some in &some {
+                webhooks.extend(brought.remove(&some.number).map(|webhook| (some.number, some.id.clone(), webhook)));
+            }
             for subscription in some.into_iter().filter(|some| some.standing.phase != Phase::Ended) {
                 if store.pending_count(subscription.number)? > 0 {
                     state.lagging.insert(subscription.number);
@@ -170,6 +194,8 @@ impl Feeds {
             retention_days,
             state: Mutex::new(state),
             readers: Mutex::default(),
+            webhooks: Webhooks::new(webhooks),
+            felled: AtomicBool::new(false),
             roused: Condvar::new(),
             stopping: AtomicBool::new(false),
         }))
@@ -183,8 +209,9 @@ impl Feeds {
         self.readers.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Tells those who read along.
+    /// Tells those who read along, and whoever brings it.
     fn signal(&self, number: u64, signal: Signal) {
+        self.webhooks.ring(number);
         if let Some(readers) = self.readers().get(&number) {
             // Nobody listens when all have just gone.
             let _ = readers.sender.send(signal);
@@ -194,6 +221,11 @@ impl Feeds {
     /// Days for which events are kept.
     pub(crate) fn retention_days(&self) -> u32 {
         self.retention_days
+    }
+
+    /// Figures about what is brought to subscribers.
+    pub(crate) fn brought_figures(&self) -> Brought {
+        self.webhooks.figures()
     }
 
     /// How many standing intents there are, and how many changes of the log they are not told of yet.
@@ -209,14 +241,19 @@ impl State {
         let Subscription { number, id, issuer, principal, start, expires_at, standing, .. } = subscription;
         let did = Did::parse(&issuer).map_err(Error::fault)?;
         let domain = domain_of(&did);
+        let filed = self.audience.len() - self.audience.unfiled();
         self.audience.insert(number, &intent.constraints);
+        let unfiled = self.audience.len() - self.audience.unfiled() == filed;
         self.issuers.entry(issuer.clone()).or_default().insert(number);
-        self.principals.entry(principal.clone()).or_default().subscriptions += 1;
+        let account = self.principals.entry(principal.clone()).or_default();
+        account.subscriptions += 1;
+        account.unfiled += usize::from(unfiled);
         if let Some(domain) = &domain {
             *self.domains.entry(domain.clone()).or_default() += 1;
         }
         let viewer = Viewer::Named(did);
-        let live = Live { id, issuer, principal, domain, start, expires_at, standing, intent, viewer };
+        let live =
+            Live { id, issuer, principal, domain, start, expires_at, standing, intent, viewer, unfiled, undecided: 0 };
         self.live.insert(number, live);
         Ok(())
     }
@@ -233,6 +270,7 @@ impl State {
         }
         if let Some(account) = self.principals.get_mut(&live.principal) {
             account.subscriptions -= 1;
+            account.unfiled -= usize::from(live.unfiled);
             if account.subscriptions == 0 {
                 self.principals.remove(&live.principal);
             }

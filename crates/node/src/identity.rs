@@ -143,6 +143,16 @@ impl Identity {
         body
     }
 
+    /// The header fields of a message that is brought to a subscriber.
+    pub(crate) fn webhook_headers(
+        &self,
+        message: &feed::webhook::Message<'_>,
+        secrets: &[feed::webhook::Secret],
+    ) -> Vec<(&'static str, String)> {
+        let held = self.held();
+        message.headers(&held.key, &held.kid, secrets)
+    }
+
     /// Signs a receipt, whose signatures stand in a list.
     pub(crate) fn sign_receipt(&self, mut receipt: Value) -> Value {
         let held = self.held();

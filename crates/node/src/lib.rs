@@ -43,13 +43,16 @@ pub use announce::{CALL_MS_MAX, EDGE, Edge, LEVELS, STREAMS_MAX};
 pub use clock::Clock;
 pub use duties::AUDIT_MAX;
 pub use feed::Transport;
-pub use feed::subscription::{HEARTBEAT_MS, POLL_MS_MAX};
-pub use feeds::{Follower, Heard, Terms};
+pub use feed::inclusion::{InclusionError, check as check_inclusion};
+pub use feed::subscription::{HEARTBEAT_MS, POLL_MS_MAX, RETENTION_DAYS, RETENTION_DAYS_MIN};
+pub use feed::webhook::Secret;
+pub use feeds::{Brought, Endpoint, Follower, Heard, Terms};
 pub use identity::{Identity, Rotation};
 pub use import::{Imported, Told, kind_of};
 pub use node::{Config, Node, Operator, turns};
 pub use outbound::{
-    Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Line, Message, Reply,
+    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Line, Message,
+    Parcel, Reply,
 };
 pub use publish::Exhibit;
 pub use refusal::{Class, Error, Refusal};

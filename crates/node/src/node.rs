@@ -3,7 +3,7 @@
 use crate::catalog::Catalog;
 use crate::clock::{Clock, Kept, instant};
 use crate::collection::Collection;
-use crate::feeds::{Courier, Feeds, Parts};
+use crate::feeds::{Brought, Courier, Feeds, Parts, Postman};
 use crate::folder::{METER, STORE};
 use crate::identity::{Identity, Keys};
 use crate::lanes::{Costly, Lane};
@@ -94,6 +94,8 @@ pub struct Node {
     pub(crate) tokens: Tokens,
     pub(crate) identity: Arc<Identity>,
     pub(crate) dids: Dids,
+    /// What is sent to addresses that others chose goes through it.
+    pub(crate) door: Arc<Door>,
     pub(crate) clock: Clock,
     pub(crate) unverified_issuer: Option<Did>,
     pub(crate) over_budget: OverBudget,
@@ -113,6 +115,7 @@ pub struct Node {
     costly: Costly,
     keeper: Option<Keeper>,
     courier: Option<Courier>,
+    postman: Option<Postman>,
 }
 
 /// Jobs that run or wait for their turn; whoever comes on top is told so at once.
@@ -168,9 +171,10 @@ impl Node {
                  in SSL_CERT_FILE"
             );
         }
-        let (store, identity) = (Arc::new(store), Arc::new(identity));
+        let (store, identity, door) = (Arc::new(store), Arc::new(identity), Arc::new(door));
         let witness = config.witness.as_deref().map(|path| Witness::open(path, &store, identity.did())).transpose()?;
         let witness = witness.map(Arc::new);
+        let dids = Dids::new(Arc::clone(&door));
         let feeds = Feeds::open(Parts {
             store: Arc::clone(&store),
             catalog: Arc::clone(&catalog),
@@ -183,13 +187,15 @@ impl Node {
             store: Arc::clone(&store),
             loaded: Loaded::default(),
             courier: Some(Courier::start(&feeds)?),
+            postman: Some(Postman::start(&feeds, Arc::clone(&door), dids.clone())?),
             feeds,
             replies,
             meter,
             pages: Pages::default(),
             tokens: Tokens::default(),
             identity,
-            dids: Dids::new(Arc::new(door)),
+            dids,
+            door,
             keeper: Some(Keeper::start(&catalog, &clock, witness.clone(), &store)?),
             witness,
             ledger: config.questions_per_day.map(Ledger::new),
@@ -212,6 +218,7 @@ impl Node {
     /// Writes to disk what can be made again from the log, so that the next start is quick.
     pub fn close(mut self) -> Result<(), Error> {
         self.courier.take();
+        self.postman.take();
         self.keeper.take();
         self.clock.keep_now();
         if let Some(witness) = &self.witness {
@@ -238,6 +245,11 @@ impl Node {
     /// How many standing intents there are, and how many changes of the log they are not told of yet.
     pub fn standing(&self) -> Result<(usize, u64), Error> {
         self.feeds.gauge()
+    }
+
+    /// Figures about what is brought to subscribers.
+    pub fn brought(&self) -> Brought {
+        self.feeds.brought_figures()
     }
 
     /// How many candidates of each collection are there.
@@ -340,8 +352,9 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // Both hold files; they must be gone before those may be opened again.
+        // They hold files; they must be gone before those may be opened again.
         self.courier.take();
+        self.postman.take();
         self.keeper.take();
     }
 }

@@ -25,7 +25,7 @@ pub(crate) use policy::registrable;
 use pace::Pace;
 use policy::{Destination, Reach};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 use rustls::{ClientConfig, RootCertStore};
 use std::error::Error;
@@ -53,10 +53,18 @@ pub struct Door {
     policy: DoorPolicy,
     reach: Reach,
     pace: Pace,
+    /// The same for what is brought to subscribers.
+    bringing: Pace,
     /// Whether nobody is trusted, so that nobody can be asked.
     rootless: bool,
     /// When it is told at the earliest that nobody answers properly: a stranger is not to find out which ports are open.
     silence: Duration,
+}
+
+impl std::fmt::Debug for Door {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Door")
+    }
 }
 
 /// Why there is no door.
@@ -115,35 +123,57 @@ impl Door {
             .build()
             .map_err(|error| DoorError::Setup(error.into()))?;
         let silence = if policy.private_networks { Duration::ZERO } else { policy.connect + SILENCE_MARGIN };
-        Ok(Self { client, reach, pace: Pace::new(&policy), policy, rootless: false, silence })
+        let (pace, bringing) = (Pace::new(&policy), Pace::new(&policy.bringing()));
+        Ok(Self { client, reach, pace, bringing, policy, rootless: false, silence })
     }
 
     /// What is found at a URL.
     pub async fn fetch(&self, errand: Errand, url: &str, now: Instant) -> Result<Vec<u8>, FetchError> {
-        self.run(errand, url, None, now).await
+        self.run(errand, url, None, now).await.map(|answer| answer.body)
     }
 
-    /// What is answered to a document that is sent to a URL.
-    pub async fn send(&self, errand: Errand, url: &str, body: Vec<u8>, now: Instant) -> Result<Vec<u8>, FetchError> {
-        self.run(errand, url, Some(body), now).await
+    /// What is answered to a document that is sent to a URL, whatever the status; nobody is sent on.
+    pub async fn send(
+        &self,
+        errand: Errand,
+        url: &str,
+        parcel: &Parcel<'_>,
+        now: Instant,
+    ) -> Result<Answered, FetchError> {
+        self.run(errand, url, Some(parcel), now).await
     }
 
-    async fn run(&self, errand: Errand, url: &str, body: Option<Vec<u8>>, now: Instant) -> Result<Vec<u8>, FetchError> {
+    /// Whether an address may be asked at all, as far as that is known before anybody looks for it.
+    pub fn check(&self, url: &str) -> Result<(), FetchError> {
+        self.policy.admit(url, self.reach).map(|_| ())
+    }
+
+    async fn run(
+        &self,
+        errand: Errand,
+        url: &str,
+        parcel: Option<&Parcel<'_>>,
+        now: Instant,
+    ) -> Result<Answered, FetchError> {
         let (destination, begun) = (self.policy.admit(url, self.reach)?, tokio::time::Instant::now());
         if self.rootless {
             return Err(FetchError::NoRoots);
         }
-        let _place = self.pace.place().ok_or(FetchError::RateLimited)?;
+        let (pace, total) = match errand {
+            Errand::Webhook => (&self.bringing, self.policy.bring),
+            _ => (&self.pace, self.policy.total),
+        };
+        let _place = pace.place().ok_or(FetchError::RateLimited)?;
         let mut admitted = false;
         let asking = async {
-            if !self.pace.count(&destination, now) {
+            if !pace.count(&destination, now) {
                 return Err(FetchError::RateLimited);
             }
-            let _turn = self.pace.turn(&destination).await.ok_or(FetchError::RateLimited)?;
+            let _turn = pace.turn(&destination).await.ok_or(FetchError::RateLimited)?;
             admitted = true;
-            self.follow(errand, destination, body, now).await
+            self.follow(errand, destination, parcel, now).await
         };
-        let outcome = match timeout(self.policy.total, asking).await {
+        let outcome = match timeout(total, asking).await {
             Ok(outcome) => outcome,
             Err(_) if admitted => Err(FetchError::Timeout),
             Err(_) => Err(FetchError::RateLimited),
@@ -159,11 +189,11 @@ impl Door {
         &self,
         errand: Errand,
         mut destination: Destination,
-        body: Option<Vec<u8>>,
+        parcel: Option<&Parcel<'_>>,
         now: Instant,
-    ) -> Result<Vec<u8>, FetchError> {
+    ) -> Result<Answered, FetchError> {
         for _ in 0..errand.redirects_max() {
-            match self.ask(errand, &destination, body.as_ref()).await? {
+            match self.ask(errand, &destination, parcel).await? {
                 Asked::Found(found) => return Ok(found),
                 Asked::Elsewhere(location) => destination = self.policy.hop(&destination, &location, self.reach)?,
             }
@@ -171,7 +201,7 @@ impl Door {
                 return Err(FetchError::RateLimited);
             }
         }
-        match self.ask(errand, &destination, body.as_ref()).await? {
+        match self.ask(errand, &destination, parcel).await? {
             Asked::Found(found) => Ok(found),
             Asked::Elsewhere(_) => Err(FetchError::Redirect),
         }
@@ -182,43 +212,75 @@ impl Door {
         &self,
         errand: Errand,
         destination: &Destination,
-        body: Option<&Vec<u8>>,
+        parcel: Option<&Parcel<'_>>,
     ) -> Result<Asked, FetchError> {
-        let outcome = self.exchange(errand, destination.url().clone(), body).await;
+        let outcome = self.exchange(errand, destination.url().clone(), parcel).await;
         match (outcome, destination.plain()) {
             (Err(FetchError::NotTls | FetchError::Unreachable), Some(plain)) => {
-                self.exchange(errand, plain, body).await
+                self.exchange(errand, plain, parcel).await
             }
             (outcome, _) => outcome,
         }
     }
 
-    async fn exchange(&self, errand: Errand, url: Url, body: Option<&Vec<u8>>) -> Result<Asked, FetchError> {
-        let request = match body {
+    async fn exchange(&self, errand: Errand, url: Url, parcel: Option<&Parcel<'_>>) -> Result<Asked, FetchError> {
+        let request = match parcel {
             None => self.client.get(url),
-            Some(body) => self.client.post(url).header(CONTENT_TYPE, "application/json").body(body.clone()),
+            Some(parcel) => {
+                let request = parcel
+                    .headers
+                    .iter()
+                    .fold(self.client.post(url), |request, (name, value)| request.header(*name, value.as_str()));
+                request.body(parcel.body.to_vec())
+            }
         };
         let response = request.send().await.map_err(|error| diagnose(&error))?;
-        match response.status() {
-            StatusCode::OK => {}
-            status if status.is_success() && body.is_some() => {}
-            StatusCode::GONE => return Err(FetchError::Gone),
-            status if status.is_redirection() => {
-                let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-                return location.map(|text| Asked::Elsewhere(text.to_owned())).ok_or(FetchError::Redirect);
+        let status = response.status();
+        let field = |name| response.headers().get(name).and_then(|field: &HeaderValue| field.to_str().ok());
+        let retry_after = field(RETRY_AFTER).and_then(feed::webhook::retry_after);
+        let answered = |body| Asked::Found(Answered { status: status.as_u16(), retry_after, body });
+        match (status, parcel) {
+            // Whoever sends judges by the status alone; a body that nobody asked for is not waited for.
+            (_, Some(parcel)) if !parcel.is_question || !status.is_success() => return Ok(answered(Vec::new())),
+            (StatusCode::OK, _) | (_, Some(_)) => {}
+            (StatusCode::GONE, None) => return Err(FetchError::Gone),
+            (status, None) if status.is_redirection() => {
+                return field(LOCATION).map(|text| Asked::Elsewhere(text.to_owned())).ok_or(FetchError::Redirect);
             }
-            _ => return Err(FetchError::Status),
+            (_, None) => return Err(FetchError::Status),
         }
         if !response.headers().get_all(CONTENT_ENCODING).iter().all(identity) {
             return Err(FetchError::ContentEncoding);
         }
-        read(response, errand.bytes_max()).await.map(Asked::Found)
+        read(response, errand.bytes_max()).await.map(answered)
     }
+}
+
+/// What is sent to somebody.
+#[derive(Clone, Copy, Debug)]
+pub struct Parcel<'a> {
+    /// The header fields beside the usual ones.
+    pub headers: &'a [(&'static str, String)],
+    /// The document.
+    pub body: &'a [u8],
+    /// Whether what comes back is read.
+    pub is_question: bool,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The status of HTTP.
+    pub status: u16,
+    /// Seconds for which the other side wants to be left alone.
+    pub retry_after: Option<u64>,
+    /// The body, where it was wanted.
+    pub body: Vec<u8>,
 }
 
 /// What came of asking once.
 enum Asked {
-    Found(Vec<u8>),
+    Found(Answered),
     /// As the other side wrote it, unchecked.
     Elsewhere(String),
 }

@@ -6,7 +6,9 @@
 #![expect(clippy::indexing_slicing, reason = "a JSON object indexed by name inserts the member or yields null")]
 
 use crate::corpus::Case;
+use crate::inclusion;
 use crate::live::{Live, Outcome, is_signed, signed};
+use crate::receiver::Receiver;
 use crate::shown;
 use crate::target::{OAP_JSON, Said};
 use crate::wire::Request;
@@ -14,6 +16,7 @@ use anyhow::{Context, Result, bail, ensure};
 use aql::Instant;
 use json::{Document, Value, json};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use trust::Signed;
 
@@ -34,6 +37,18 @@ struct Course<'a> {
     live: &'a Live,
     run: String,
     turns: HashMap<String, Turn>,
+    /// Where events are brought, once a step wants it.
+    receiver: OnceCell<Receiver>,
+}
+
+/// The node may not bring anything to this machine, so nothing can be said about how it does.
+#[derive(Debug)]
+struct OutOfReach;
+
+impl std::fmt::Display for OutOfReach {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("the node brings nothing to this machine")
+    }
 }
 
 /// Walks through the steps of a case; the first that fails ends it.
@@ -49,9 +64,12 @@ pub(crate) fn put(live: &Live, case: &Case) -> Result<Outcome> {
     if live.target.subscribe.is_none() && steps.iter().any(|step| step.get("subscribe").is_some()) {
         return Ok(Outcome::NotPut("the node has no endpoint for standing intents".into()));
     }
-    let mut course = Course { live, run: live.parties.fresh(), turns: HashMap::new() };
+    let mut course = Course { live, run: live.parties.fresh(), turns: HashMap::new(), receiver: OnceCell::new() };
     for (position, step) in steps.iter().enumerate() {
         if let Err(error) = course.take(step) {
+            if error.downcast_ref::<OutOfReach>().is_some() {
+                return Ok(Outcome::NotPut(OutOfReach.to_string()));
+            }
             return Ok(Outcome::Failed(format!("step {}: {error:#}", position + 1)));
         }
     }
@@ -70,7 +88,25 @@ impl Course<'_> {
         Ok(())
     }
 
+    fn receiver(&self) -> Result<&Receiver> {
+        if self.receiver.get().is_none() {
+            let _ = self.receiver.set(Receiver::open()?);
+        }
+        self.receiver.get().context("there is no receiver")
+    }
+
+    /// What was brought so far, waited for until it is enough.
+    fn received(&self, count: u64) -> Result<Turn> {
+        let received = self.receiver()?.wait(usize::try_from(count)?, &self.live.target.keys)?;
+        let value = json!({"received": received});
+        let said = Said { status: 200, bytes: value.to_string().into_bytes(), value, unsigned: None };
+        Ok(Turn { method: "GET", url: String::new(), body: Vec::new(), said, earlier: 0, intent: false })
+    }
+
     fn send(&self, step: &Value, i: u64) -> Result<Turn> {
+        if let Some(count) = step["received"].as_u64() {
+            return self.received(count);
+        }
         let target = &self.live.target;
         let by = step["by"].as_str().unwrap_or("first");
         let media_type = step["media_type"].as_str().unwrap_or(OAP_JSON);
@@ -125,7 +161,16 @@ impl Course<'_> {
                 said["max_event_rate_per_minute"] = json!(600);
             }
             let subscribe = target.subscribe.clone().context("no endpoint for standing intents")?;
-            let url = if step["snapshot"] == json!(true) { format!("{subscribe}?snapshot=true") } else { subscribe };
+            let url = if step["snapshot"] == json!(true) {
+                format!("{subscribe}?snapshot=true")
+            } else if step["webhook"] == json!(true) {
+                let endpoint = utf8_percent_encode(&self.receiver()?.url(), NON_ALPHANUMERIC).to_string();
+                format!("{subscribe}?transport=webhook&endpoint={endpoint}")
+            } else if let Some(endpoint) = step["endpoint"].as_str() {
+                format!("{subscribe}?transport=webhook&endpoint={}", utf8_percent_encode(endpoint, NON_ALPHANUMERIC))
+            } else {
+                subscribe
+            };
             ("POST", url, self.body(step, self.intent(&said, by)?)?)
         } else if let Some(control) = step.get("control") {
             is_intent = false;
@@ -150,8 +195,16 @@ impl Course<'_> {
             bail!("nothing is done: {step}")
         };
         let request = Request { method, url: &url, media_type, body: &body };
-        let streams = step["stream"] == json!(true);
-        let said = if streams { target.stream(&request)? } else { target.send(&request)? };
+        let said = if step["stream"] == json!(true) {
+            target.stream(&request)?
+        } else if step["socket"] == json!(true) {
+            target.socket(&url)?
+        } else {
+            target.send(&request)?
+        };
+        if step["webhook"] == json!(true) && said.refusal().is_some_and(|(code, _)| code == "webhook_forbidden") {
+            return Err(anyhow::Error::msg(OutOfReach));
+        }
         if said.status == 200 && step.get("publish").is_some() {
             self.live.remember(said.value["output"]["record_id"].as_str().unwrap_or_default(), by);
         }
@@ -253,6 +306,9 @@ impl Course<'_> {
         for event in said.value["events"].as_array().into_iter().flatten() {
             let document = Document::of(event)?;
             Signed::read(&document)?.verify_with(&self.live.target.keys).context("an event does not verify alone")?;
+        }
+        if expect["included"] == json!(true) {
+            said.value["events"].as_array().into_iter().flatten().try_for_each(inclusion::check)?;
         }
         let streams = step["stream"] == json!(true);
         let asks = !streams && turn.intent && turn.method == "POST" && turn.url.starts_with(&self.live.target.intent);

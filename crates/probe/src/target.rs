@@ -130,6 +130,25 @@ impl Target {
         Ok(Said { status: 200, bytes: reply.body.clone(), value: json::json!({"stream": parts}), unsigned })
     }
 
+    /// Asks for a socket that the node closes, and reads all of it: every event is checked by itself.
+    pub(crate) fn socket(&self, url: &str) -> Result<Said> {
+        let texts = self.exchange.texts_of_socket(url)?;
+        let (mut parts, mut unsigned) = (Vec::new(), None);
+        for text in &texts {
+            let message = Document::parse(text, &Limits::OURS).context("a message that is no strict JSON")?;
+            let member = |name: &str| message.root().get(name);
+            let data = member("data").map(json::canonical).context("a message without `data`")?;
+            let said = self.read(Reply { status: 200, body: data });
+            unsigned = unsigned.or(said.unsigned);
+            let mut part = json::json!({"event": member("event").map(json::Node::to_value), "data": said.value});
+            if let (Some(seq), Some(members)) = (member("seq"), part.as_object_mut()) {
+                members.insert("id".to_owned(), seq.to_value());
+            }
+            parts.push(part);
+        }
+        Ok(Said { status: 200, bytes: texts.concat(), value: json::json!({"socket": parts}), unsigned })
+    }
+
     /// Exchanges messages; a node that asks for patience gets it.
     pub(crate) fn send(&self, request: &Request<'_>) -> Result<Said> {
         for _ in 0..PATIENCE {

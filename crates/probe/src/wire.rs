@@ -33,6 +33,11 @@ pub trait Exchange: Send + Sync {
     fn exchange_for_stream(&self, request: &Request<'_>) -> Result<Reply> {
         self.exchange(request)
     }
+
+    /// Asks for a WebSocket and reads its texts until the node closes it.
+    fn texts_of_socket(&self, url: &str) -> Result<Vec<Vec<u8>>> {
+        anyhow::bail!("{url}: no sockets are opened here")
+    }
 }
 
 #[cfg(feature = "http")]
@@ -101,6 +106,10 @@ mod http {
 
         fn exchange_for_stream(&self, request: &Request<'_>) -> Result<Reply> {
             self.patiently(request, "text/event-stream")
+        }
+
+        fn texts_of_socket(&self, url: &str) -> Result<Vec<Vec<u8>>> {
+            self.runtime.block_on(self.line.texts_of_socket(url)).with_context(|| url.to_owned())
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Figures for whoever runs the node, in Prometheus' text form.
 
-use node::Node;
+use node::{Brought, Node};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -20,7 +20,11 @@ pub(crate) struct Metrics {
     sequence: Gauge,
     standing: Gauge,
     undelivered: Gauge,
+    brought: Vec<(Figure, Gauge)>,
 }
+
+/// Reads one figure.
+type Figure = fn(&Brought) -> u64;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Request {
@@ -56,7 +60,20 @@ impl Metrics {
         let (standing, undelivered) = (Gauge::default(), Gauge::default());
         registry.register("subscriptions", "Standing intents", standing.clone());
         registry.register("undelivered_changes", "Changes that subscribers are not told of yet", undelivered.clone());
-        Self { registry, requests, seconds, records, sequence, standing, undelivered }
+        let figures: [(&str, &str, Figure); 5] = [
+            ("webhook_delivered", "Messages that receivers took since the start", |brought| brought.delivered),
+            ("webhook_failed", "Attempts to bring one that failed since the start", |brought| brought.failed),
+            ("webhook_dead", "Events that were given up since the start", |brought| brought.dead),
+            ("webhook_running", "Addresses that events are brought to", |brought| brought.running),
+            ("webhook_stopped", "Addresses that were given up", |brought| brought.stopped),
+        ];
+        let mut brought = Vec::new();
+        for (name, help, read) in figures {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            brought.push((read, gauge));
+        }
+        Self { registry, requests, seconds, records, sequence, standing, undelivered, brought }
     }
 
     /// Counts a request that was answered.
@@ -74,6 +91,10 @@ impl Metrics {
         if let Ok((standing, behind)) = node.standing() {
             self.standing.set(i64::try_from(standing).unwrap_or(i64::MAX));
             self.undelivered.set(i64::try_from(behind).unwrap_or(i64::MAX));
+        }
+        let brought = node.brought();
+        for (read, gauge) in &self.brought {
+            gauge.set(i64::try_from(read(&brought)).unwrap_or(i64::MAX));
         }
         let mut text = String::new();
         // Writing to a string cannot fail.

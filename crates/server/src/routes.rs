@@ -200,7 +200,7 @@ async fn intent(
             tokio::spawn(sse::answer(stream, outlet, invitation.stay()));
             return Ok(response);
         }
-        let terms = subscriptions::terms(shared.base(&headers, &uri), &query)?;
+        let terms = subscriptions::terms(shared.base(&headers, &uri), &query, &headers)?;
         let cursor = query.get("cursor").map(String::as_str);
         shared.node.answer_or_subscribe(&bytes, cursor, &terms).await.map(reply::signed)
     };

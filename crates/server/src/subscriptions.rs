@@ -9,7 +9,7 @@ use axum::extract::{Query, State};
 use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, Response, Uri};
 use json::Limits;
-use node::{Class, Error, POLL_MS_MAX, Refusal, Terms, Transport};
+use node::{Class, Endpoint, Error, POLL_MS_MAX, Refusal, Secret, Terms, Transport};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,15 +18,30 @@ use std::time::Duration;
 const EVENTS_MAX: usize = 100;
 
 /// How a caller wants to be told; what it does not say is as usual.
-pub(crate) fn terms(base: String, query: &HashMap<String, String>) -> Result<Terms, Refusal> {
+pub(crate) fn terms(base: String, query: &HashMap<String, String>, headers: &HeaderMap) -> Result<Terms, Refusal> {
     let snapshot = match query.get("snapshot").map(String::as_str) {
         None | Some("false") => false,
         Some("true") => true,
         Some(_) => return Err(invalid("`snapshot` is `true` or `false`")),
     };
     let transport = query.get("transport").map_or(Some(Transport::default()), |name| Transport::parse(name));
-    let transport = transport.ok_or_else(|| invalid("`transport` is `sse`, `websocket` or `poll`"))?;
-    Ok(Terms { base, snapshot, transport })
+    let transport = transport.ok_or_else(|| invalid("`transport` is `sse`, `websocket`, `poll` or `webhook`"))?;
+    let endpoint = match (transport, query.get("endpoint")) {
+        (Transport::Webhook, Some(url)) => Some(Endpoint { url: url.clone(), secret: secret(headers)? }),
+        (Transport::Webhook, None) => {
+            return Err(invalid("with `transport=webhook` the address belongs into `endpoint`"));
+        }
+        (_, Some(_)) => return Err(invalid("`endpoint` belongs to `transport=webhook`")),
+        (_, None) => None,
+    };
+    Ok(Terms { base, snapshot, transport, endpoint })
+}
+
+/// What a subscriber wants messages to be signed with, in a header field: addresses are written into logs.
+fn secret(headers: &HeaderMap) -> Result<Option<Secret>, Refusal> {
+    let Some(field) = headers.get("webhook-secret") else { return Ok(None) };
+    let secret = field.to_str().ok().and_then(Secret::read);
+    secret.map(Some).ok_or_else(|| invalid("`webhook-secret` is `whsec_` and 24 to 64 bytes in base64"))
 }
 
 fn invalid(detail: &str) -> Refusal {
@@ -43,7 +58,7 @@ pub(crate) async fn subscribe(
 ) -> Response<Body> {
     let subscribed = async {
         let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
-        shared.node.subscribe(&bytes, &terms(shared.base(&headers, &uri), &query)?).await
+        shared.node.subscribe(&bytes, &terms(shared.base(&headers, &uri), &query, &headers)?).await
     };
     shared.reply(&asked, subscribed.await)
 }

@@ -11,6 +11,14 @@ pub enum Flaw {
         /// The last change that is there.
         found: u64,
     },
+    /// Something of standing intents that was acknowledged is gone.
+    #[error("standing intents were written {promised} times, and the last {} times are missing", promised - found)]
+    JournalsMissing {
+        /// How many times they were written.
+        promised: u64,
+        /// How many of them are there.
+        found: u64,
+    },
     /// There is a log and no head.
     #[error("the file `head` is missing or unreadable, and the log has {found} changes")]
     HeadMissing {

@@ -4,6 +4,8 @@
 //! change log is delivered is written together with the events that it led to.
 
 use crate::change::{Hash, Sequence};
+use crate::inclusion::{Branch, Leaf};
+use crate::webhook::{DeadLetter, Webhook};
 use sha2::{Digest, Sha256};
 
 /// A standing intent.
@@ -216,6 +218,20 @@ pub struct Feed {
     pub forgotten: Vec<(u64, u64)>,
     /// Standing intents of which nothing is kept any more.
     pub removed: Vec<u64>,
+    /// Where events are brought, and how that goes now.
+    pub webhooks: Vec<(u64, Webhook)>,
+    /// Events that were given up.
+    pub dead_letters: Vec<DeadLetter>,
+    /// Given up events that are forgotten, by standing intent and cursor.
+    pub buried: Vec<(u64, u64)>,
+    /// How far the tree is level with the log.
+    pub indexed: Option<Sequence>,
+    /// Whether the tree is to be made again from its first leaf.
+    pub felled: bool,
+    /// New leaves of the tree.
+    pub leaves: Vec<Leaf>,
+    /// New whole subtrees.
+    pub branches: Vec<Branch>,
 }
 
 impl Feed {
@@ -229,6 +245,13 @@ impl Feed {
             && self.settled.is_empty()
             && self.forgotten.is_empty()
             && self.removed.is_empty()
+            && self.webhooks.is_empty()
+            && self.dead_letters.is_empty()
+            && self.buried.is_empty()
+            && self.indexed.is_none()
+            && !self.felled
+            && self.leaves.is_empty()
+            && self.branches.is_empty()
     }
 }
 

@@ -11,6 +11,8 @@
 mod record;
 mod change;
 mod feed;
+mod webhook;
+mod inclusion;
 mod tables;
 mod folder;
 mod head;
@@ -23,8 +25,10 @@ pub use change::{Change, Hash, Operation, Sequence};
 pub use check::{Flaw, Soundness};
 pub use feed::{Event, Feed, Pending, Phase, Standing, Subscription};
 pub use folder::make_folder;
+pub use inclusion::{Branch, Leaf};
 pub use record::{Kind, Record, State};
 pub use sqlite::BackupError;
 pub use store::{
     Batch, Cause, CommitError, Committed, Mark, Marked, OpenError, Outcome, Put, ReadError, Store, Withdrawal,
 };
+pub use webhook::{Course, DeadLetter, Webhook};

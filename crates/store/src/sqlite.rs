@@ -1,6 +1,7 @@
 //! The embedded engine: SQLite with a write-ahead log, synchronous to the disk. No other file names it.
 
 mod feed;
+mod inclusion;
 
 use crate::change::{Change, Hash, Operation, Sequence};
 use crate::check::{Flaw, Soundness};
@@ -8,7 +9,7 @@ use crate::feed::Feed;
 use crate::head::Head;
 use crate::record::{Kind, Record, State};
 use crate::store::{Batch, CommitError, Committed, Mark, OpenError, Outcome, Put, Withdrawal, change};
-use crate::tables::{APPLICATION, FEED, FORMAT, SCHEMA};
+use crate::tables::{APPLICATION, BROUGHT, FEED, FORMAT, SCHEMA};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -119,7 +120,7 @@ impl Database {
         let tables: u32 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         if application == 0 && tables == 0 {
             self.connection.execute_batch(&format!(
-                "BEGIN IMMEDIATE; {SCHEMA} {FEED} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
+                "BEGIN IMMEDIATE; {SCHEMA} {FEED} {BROUGHT} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
             ))?;
             return Ok(());
         }
@@ -129,8 +130,9 @@ impl Database {
         if format > FORMAT {
             return Err(FormatError::Open(OpenError::LaterFormat { found: format, known: FORMAT }));
         }
-        if format == 1 {
-            let grown = format!("BEGIN IMMEDIATE; {FEED} PRAGMA user_version = {FORMAT}; COMMIT;");
+        if format < FORMAT {
+            let missing = if format == 1 { FEED } else { "" };
+            let grown = format!("BEGIN IMMEDIATE; {missing} {BROUGHT} PRAGMA user_version = {FORMAT}; COMMIT;");
             self.connection.execute_batch(&grown)?;
         }
         Ok(())
@@ -227,6 +229,7 @@ fn apply(connection: &Connection, head: Head, batch: &Batch, feed: Option<&Feed>
     }
     if let Some(feed) = feed {
         feed::apply(connection, feed)?;
+        head.written = feed::count(connection)?;
     }
     Ok(Ok((head, committed)))
 }
@@ -339,7 +342,7 @@ fn log(connection: &Connection, head: &mut Head, change: &Change) -> Result<(), 
             change.body.0,
             change.hash.0,
         ])?;
-    *head = Head { sequence: change.sequence, hash: change.hash };
+    *head = Head { sequence: change.sequence, hash: change.hash, ..*head };
     Ok(())
 }
 
@@ -482,7 +485,7 @@ impl Reader {
     /// Follows the chain from after `sequence` to its end, with the records that it brought.
     pub(crate) fn verify(&self, sequence: Sequence, bodies: bool) -> Result<Result<Head, Flaw>, EngineError> {
         let Some(hash) = self.hash_at(sequence)? else { return Ok(Err(Flaw::Gap { sequence })) };
-        let mut head = Head { sequence, hash };
+        let mut head = Head { sequence, hash, written: self.written()? };
         loop {
             let changes = self.changes_after(head.sequence, 1000)?;
             if changes.is_empty() {
@@ -498,7 +501,7 @@ impl Reader {
                 {
                     return Ok(Err(Flaw::OtherBody { sequence: change.sequence, id: change.id }));
                 }
-                head = Head { sequence: change.sequence, hash: change.hash };
+                head = Head { sequence: change.sequence, hash: change.hash, ..head };
             }
         }
     }

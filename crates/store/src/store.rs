@@ -9,9 +9,11 @@ use crate::check::{Flaw, Soundness};
 use crate::feed::{Event, Feed, Pending, Subscription};
 use crate::folder::make_folder;
 use crate::head::{Head, HeadError, HeadFile};
+use crate::inclusion::Leaf;
 use crate::record::{Kind, Record, State};
 use crate::room;
 use crate::sqlite::{Answers, Database, EngineError, Reader, Verdict, Work};
+use crate::webhook::{DeadLetter, Webhook};
 use sha2::{Digest, Sha256};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -468,6 +470,31 @@ impl Store {
         self.read(|reader| reader.delivered())
     }
 
+    /// Everywhere that events are brought, by the number of the standing intent.
+    pub fn webhooks(&self) -> Result<Vec<(u64, Webhook)>, ReadError> {
+        self.read(|reader| reader.webhooks())
+    }
+
+    /// The events of a subscriber that were given up, the first one first.
+    pub fn dead_letters(&self, subscription: u64) -> Result<Vec<DeadLetter>, ReadError> {
+        self.read(|reader| reader.dead_letters(subscription))
+    }
+
+    /// How far the tree over public manifests is level with the log, and how many leaves it has.
+    pub fn tree(&self) -> Result<(Sequence, u64), ReadError> {
+        self.read(|reader| Ok((reader.indexed()?, reader.leaf_count()?)))
+    }
+
+    /// The leaf that speaks for a manifest at a change.
+    pub fn leaf_of(&self, manifest: &str, at: Sequence) -> Result<Option<Leaf>, ReadError> {
+        self.read(|reader| reader.leaf_of(manifest, at))
+    }
+
+    /// The hash of a whole subtree; none when it is not there, or not what was written.
+    pub fn branch(&self, level: u8, position: u64) -> Result<Option<Hash>, ReadError> {
+        self.read(|reader| reader.branch(level, position))
+    }
+
     /// Whether the disk took nothing when it was last tried, or nothing is to be taken in.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire) || self.held.load(Ordering::Acquire)
@@ -576,6 +603,11 @@ fn verify_tail(reader: &Reader, promised: Option<Head>) -> Result<Head, OpenErro
         let there = reader.hash_at(promised.sequence).map_err(engine)?;
         if there != Some(promised.hash) {
             return Err(OpenError::Damaged(Flaw::OtherHistory { sequence: promised.sequence }));
+        }
+        let written = reader.written().map_err(engine)?;
+        if promised.written > written {
+            let missing = Flaw::JournalsMissing { promised: promised.written, found: written };
+            return Err(OpenError::Damaged(missing));
         }
     } else if last > 0 {
         return Err(OpenError::Damaged(Flaw::HeadMissing { found: last }));

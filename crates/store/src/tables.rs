@@ -3,7 +3,7 @@
 //! The statements are SQL that PostgreSQL reads, too, but for `BLOB` and `INTEGER PRIMARY KEY`.
 
 /// The version of the file format; a file of a later one is refused, one of an earlier one is brought up to it.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 /// Marks a file as ours ("RIAL").
 pub(crate) const APPLICATION: u32 = 0x5249_414c;
@@ -87,4 +87,40 @@ CREATE TABLE delivery (
     one             INTEGER PRIMARY KEY,
     position        INTEGER NOT NULL
 );
+";
+
+/// What format 3 added: where events are brought and which were given up, and the tree over public manifests.
+///
+/// The table `delivery` got two more numbers: how far the tree is level with the log (2), and how many times something
+/// of standing intents was written (3), so that the head can promise that, too.
+pub(crate) const BROUGHT: &str = "
+CREATE TABLE webhook (
+    subscription    INTEGER PRIMARY KEY,
+    kept            BLOB    NOT NULL
+);
+
+CREATE TABLE dead_letter (
+    subscription    INTEGER NOT NULL,
+    cursor          INTEGER NOT NULL,
+    at              INTEGER NOT NULL,
+    attempts        INTEGER NOT NULL,
+    status          INTEGER NOT NULL,
+    PRIMARY KEY (subscription, cursor)
+) WITHOUT ROWID;
+
+CREATE TABLE leaf (
+    number          INTEGER PRIMARY KEY,
+    manifest        TEXT    NOT NULL,
+    sequence        INTEGER NOT NULL,
+    public          BLOB    NOT NULL,
+    withdrawn       INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX leaf_by_manifest ON leaf (manifest, sequence);
+
+CREATE TABLE branch (
+    level           INTEGER NOT NULL,
+    position        INTEGER NOT NULL,
+    hash            BLOB    NOT NULL,
+    PRIMARY KEY (level, position)
+) WITHOUT ROWID;
 ";

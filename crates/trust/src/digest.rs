@@ -26,6 +26,11 @@ impl Digest {
         Some(Self(digest))
     }
 
+    /// A digest that was made before.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The digest itself.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

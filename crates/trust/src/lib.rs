@@ -18,6 +18,7 @@ mod error;
 
 mod digest;
 pub mod encoding;
+pub mod merkle;
 
 pub use algorithm::Algorithm;
 pub use delegation::{

@@ -170,7 +170,7 @@ impl Asked {
 fn watched(peer: &Peer, asker: &SigningKey) -> Result<String, Failure> {
     let text = Text::carried("examples/intents/watch-translation-prices.json", STANDING);
     let sent = question::to_send(&text, || Ok(asker), clock::now())?;
-    let mut note = watch::subscribe(peer, &text, &sent, false, String::new())?;
+    let mut note = watch::subscribe(peer, &text, &sent, false, None, String::new())?;
     let newcomer = keys::fleeting()?;
     let mut lines = paint(DIM, format!("a standing intent; {} promises to tell what changes", peer.address())) + "\n";
     lines.push_str(&watch::heading());

@@ -6,7 +6,7 @@ use crate::house::{self, DataFolder};
 use crate::output::{self, DIM, GOOD, STRONG, paint};
 use crate::serving::{Serving, cannot_serve};
 use json::json;
-use node::{Config, DoorPolicy, Operator};
+use node::{Config, DoorPolicy, Operator, RETENTION_DAYS_MIN};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use server::{Bounds, Tls};
 use std::net::SocketAddr;
@@ -93,6 +93,10 @@ pub(crate) struct Serve {
     #[arg(long = "jurisdiction", value_name = "COUNTRY", value_parser = country)]
     jurisdictions: Vec<String>,
 
+    /// Days for which subscribers can read again what they were told, 7 at least [default: 30]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(i64::from(RETENTION_DAYS_MIN)..=3650))]
+    feed_retention_days: Option<u32>,
+
     /// The OpenTelemetry collector that spans are sent to, OTLP over HTTP, such as http://127.0.0.1:4318
     #[cfg(feature = "otel")]
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
@@ -151,6 +155,7 @@ impl Serve {
             operator: self.operator(),
             questions_per_day: self.questions_per_day,
             witness: self.witness.clone(),
+            feed_retention_days: self.feed_retention_days,
             ..Config::default()
         })
     }

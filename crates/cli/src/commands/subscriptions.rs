@@ -10,7 +10,7 @@ use crate::output::text::json_line;
 use crate::output::{self, DIM, count, paint};
 use crate::peer::{Destination, Message, Peer, Said};
 use crate::standing::{self, Note, Shelf};
-use json::Node;
+use json::{Node, Value, json};
 use std::path::PathBuf;
 
 /// List, show, pause, resume, withdraw and replay subscriptions
@@ -31,9 +31,15 @@ pub(crate) enum Subscriptions {
     /// End one; the node signs a receipt
     #[command(after_help = "Example:\n  rialto subscriptions withdraw 3kQ")]
     Withdraw(Signed),
-    /// Show again what was told
-    #[command(after_help = "Example:\n  rialto subscriptions replay 3kQ --from 17")]
+    /// Show again what was told, or have it brought to the webhook again
+    #[command(after_help = "\
+Example:
+  rialto subscriptions replay 3kQ --from 17
+  rialto subscriptions replay 3kQ --from 17 --webhook")]
     Replay(Replay),
+    /// Have what is brought to the webhook signed with a secret, too; the one before counts for another day
+    #[command(after_help = "Example:\n  rialto subscriptions secret 3kQ secret.txt")]
+    Secret(Secret),
 }
 
 #[derive(clap::Args)]
@@ -88,6 +94,22 @@ pub(crate) struct Replay {
     /// The first event that is wanted
     #[arg(long, value_name = "CURSOR", default_value_t = 1)]
     from: u64,
+
+    /// Do not show it: have the node bring it to the webhook again, and go on from there
+    #[arg(long)]
+    webhook: bool,
+
+    #[command(flatten)]
+    key: KeyChoice,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Secret {
+    #[command(flatten)]
+    signed: Signed,
+
+    /// The file with the secret: `whsec_` and 24 to 64 bytes in base64
+    file: PathBuf,
 }
 
 impl Subscriptions {
@@ -100,7 +122,8 @@ impl Subscriptions {
                 one.show(&said)
             }
             Self::Pause(pause) => {
-                pause.signed.ask("pause", pause.seconds.map(|seconds| ("seconds", seconds))).map(|_| Exit::Fine)
+                let seconds = pause.seconds.map(|seconds| ("seconds", json!(seconds)));
+                pause.signed.ask("pause", seconds).map(|_| Exit::Fine)
             }
             Self::Resume(signed) => signed.ask("resume", None).map(|_| Exit::Fine),
             Self::Withdraw(signed) => {
@@ -108,7 +131,16 @@ impl Subscriptions {
                 signed.one.shelf.forget(&note)?;
                 Ok(Exit::Fine)
             }
+            Self::Replay(replay) if replay.webhook => {
+                let signed = Signed { one: replay.one, key: replay.key };
+                signed.ask("replay", Some(("from", json!(replay.from.max(1))))).map(|_| Exit::Fine)
+            }
             Self::Replay(replay) => replay.run(),
+            Self::Secret(secret) => {
+                let text = Text::read(&secret.file)?;
+                let written = String::from_utf8_lossy(&text.bytes).trim().to_owned();
+                secret.signed.ask("secret", Some(("secret", json!(written)))).map(|_| Exit::Fine)
+            }
         }
     }
 }
@@ -187,7 +219,7 @@ impl One {
 }
 
 impl Signed {
-    fn ask(&self, request: &str, more: Option<(&str, u64)>) -> Result<Note, Failure> {
+    fn ask(&self, request: &str, more: Option<(&str, Value)>) -> Result<Note, Failure> {
         let (note, peer) = self.one.reach()?;
         let bytes = standing::control(&note.subscription_id, request, more, &self.key.stored()?, clock::now())?;
         let said = peer.ask(Message::Control { id: note.subscription_id.clone(), bytes }, &about(&note))?;

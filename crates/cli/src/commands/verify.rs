@@ -70,6 +70,8 @@ struct Proof {
     algorithm: &'static str,
     digest: Digest,
     window: Option<Window>,
+    /// Of an event: the tree in which its manifest is.
+    included: Option<String>,
 }
 
 /// How the window of an intent stands, and in words.
@@ -144,13 +146,25 @@ impl Verify {
         if let Some(signer) = &self.signer {
             return Did::parse(signer).map_err(|error| Failure::usage(format!("--signer: {error}")));
         }
-        let member = SIGNER_MEMBERS.into_iter().find(|member| document.root().get(member).is_some());
+        // What a subscriber is told names its publisher.
+        let mut members = SIGNER_MEMBERS.into_iter().chain(["publisher_did"]);
+        let member = members.find(|member| document.root().get(member).is_some());
         let member = member.ok_or_else(|| {
             Failure::refused(format!("{} does not say who signed it", text.name))
                 .help("name the signer with --signer DID")
         })?;
         signed.issuer(member).map_err(|error| text.unproved(&error))
     }
+}
+
+/// In which tree the manifest of an event is proved to be.
+fn included(text: &Text, event: json::Node<'_>) -> Result<String, Failure> {
+    let refused = |error| Failure::refused(format!("{}: {error}", text.name));
+    node::check_inclusion(event).map_err(refused)?;
+    let proof = |name: &str| event.get("inclusion_proof").and_then(|proof| proof.get(name));
+    let root = proof("root").and_then(json::Node::as_str).unwrap_or_default();
+    let number = |name: &str| proof(name).and_then(json::Node::as_u64).unwrap_or_default();
+    Ok(format!("leaf {} of {} under {root}", number("leaf_index") + 1, number("tree_size")))
 }
 
 /// Whether an intent may be answered now; a signature does not make it a good question.
@@ -192,14 +206,19 @@ impl Proof {
         let digest = Digest::of(&json::canonical_without(document.root(), "signature"));
         let window = is_intent.then(|| window(text, clock::now()));
         let is_response = document.root().get("candidates").is_some();
+        let root = document.root();
+        let is_event = root.get("type").and_then(json::Node::as_str) == Some("oap.manifest.event");
         let kind = if is_intent {
             "intent"
         } else if is_response {
             "response"
+        } else if is_event {
+            "event"
         } else {
             "object"
         };
-        Ok(Self { kind, signer, kid, algorithm, digest, window })
+        let included = is_event.then(|| included(text, root)).transpose()?;
+        Ok(Self { kind, signer, kid, algorithm, digest, window, included })
     }
 
     fn described(&self, name: &str) -> String {
@@ -217,6 +236,9 @@ impl Proof {
         if let Some(window) = &self.window {
             row("window", &paint(window.state.style(), shown(&window.words)));
         }
+        if let Some(included) = &self.included {
+            row("included", &shown(included));
+        }
         text
     }
 
@@ -230,6 +252,7 @@ impl Proof {
             "signer": self.signer.as_str(),
             "verified": true,
             "window": window,
+            "included": self.included,
         })
     }
 }

@@ -23,7 +23,8 @@ use std::time::Duration;
 #[command(after_help = "\
 Example:
   rialto watch examples/intents/watch-translation-prices.json
-  rialto watch question.json --to https://node.example --json | while read event; do …; done")]
+  rialto watch question.json --to https://node.example --json | while read event; do …; done
+  rialto watch question.json --webhook https://agent.example/events")]
 pub(crate) struct Watch {
     /// The intent: signed, or a draft
     intent: PathBuf,
@@ -42,6 +43,10 @@ pub(crate) struct Watch {
     /// End after so many events
     #[arg(long, value_name = "N")]
     events: Option<u64>,
+
+    /// Let the node bring the events to this https address, and do not watch; the address must say a challenge back
+    #[arg(long, value_name = "URL", conflicts_with = "events")]
+    webhook: Option<String>,
 
     #[command(flatten)]
     shelf: Shelf,
@@ -82,6 +87,10 @@ impl Watch {
             }
             None => self.begin(&peer, &text, key.clone())?,
         };
+        if self.webhook.is_some() {
+            output::print(&format!("{}\n", shown(&note.subscription_id)))?;
+            return Ok(Exit::Fine);
+        }
         let mut left = self.events.unwrap_or(u64::MAX);
         if !self.json {
             output::print(&heading())?;
@@ -125,15 +134,22 @@ impl Watch {
         let signer = Signer::new(&self.key);
         let open = stays_open(text)?;
         let sent = question::to_send(&open, || signer.key(), clock::now())?;
-        let note = subscribe(peer, text, &sent, !self.only_changes, key)?;
+        let note = subscribe(peer, text, &sent, !self.only_changes, self.webhook.clone(), key)?;
         self.shelf.keep(&note)?;
         Ok(note)
     }
 }
 
 /// Subscribes, and gives what is to be remembered.
-pub(crate) fn subscribe(peer: &Peer, text: &Text, sent: &Sent, snapshot: bool, key: String) -> Result<Note, Failure> {
-    let said = peer.ask(Message::Subscribe { bytes: sent.bytes.clone(), snapshot }, text)?;
+pub(crate) fn subscribe(
+    peer: &Peer,
+    text: &Text,
+    sent: &Sent,
+    snapshot: bool,
+    webhook: Option<String>,
+    key: String,
+) -> Result<Note, Failure> {
+    let said = peer.ask(Message::Subscribe { bytes: sent.bytes.clone(), snapshot, webhook }, text)?;
     let root = said.document.root();
     let member = |name: &str| {
         let missing = || Failure::refused(format!("the acknowledgement of {} has no `{name}`", peer.address()));
@@ -187,10 +203,11 @@ pub(crate) fn look(peer: &Peer, note: &Note) -> Result<Looked, Failure> {
     peer.ask(message, &about).map(Looked::Page)
 }
 
-/// Checks an event by itself: its signature, and that it follows the last.
+/// Checks an event by itself: its signature, that its manifest is in the node's tree, and that it follows the last.
 pub(crate) fn check(peer: &Peer, said: &Said, event: Node<'_>, last: u64) -> Result<u64, Failure> {
     let document: Document = event.to_document();
     peer.verify_as(&document, said)?;
+    node::check_inclusion(event).map_err(|error| Failure::refused(format!("{}: {error}", peer.address())))?;
     let cursor = event.get("cursor").and_then(Node::as_u64).unwrap_or_default();
     if cursor != last + 1 {
         return Err(Failure::refused(format!("event {cursor} came after event {last}: the node left a hole")));

@@ -4,6 +4,7 @@
 mod asking;
 #[cfg(test)]
 mod auditing;
+mod bringing;
 #[cfg(test)]
 mod examining;
 #[cfg(test)]

@@ -5,9 +5,9 @@ use crate::run::Home;
 use json::{Document, Limits, Value, json};
 use std::io::{BufRead, BufReader};
 
-const QUESTION: &str = "examples/intents/watch-translation-prices.json";
+pub(crate) const QUESTION: &str = "examples/intents/watch-translation-prices.json";
 
-fn price(home: &Home, node: &Node, number: usize, amount: &str) {
+pub(crate) fn price(home: &Home, node: &Node, number: usize, amount: &str) {
     let manifest = json!({
         "oap_version": "1.0",
         "tool": {"id": "x", "did": format!("did:web:t{number}.example"), "name": "Footbridge", "categories": ["translation"]},
@@ -25,7 +25,7 @@ fn own(home: &Home, mut manifest: Value) -> Value {
     manifest
 }
 
-fn lines(out: &str) -> Vec<Value> {
+pub(crate) fn lines(out: &str) -> Vec<Value> {
     out.lines().map(|line| Document::parse(line.as_bytes(), &Limits::OURS).unwrap().root().to_value()).collect()
 }
 

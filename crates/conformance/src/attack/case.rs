@@ -72,6 +72,26 @@ pub enum Step {
     Mutate(usize),
     /// Records are published, so many, numbered by `{n}`.
     Publish(Publish),
+    /// The node is killed and started again, and readers of a journal come back to it.
+    Reconnect(Reconnect),
+}
+
+/// Readers who come back.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reconnect {
+    /// The journal.
+    pub path: String,
+    /// How many at once.
+    pub clients: usize,
+    /// How often they come back.
+    pub rounds: usize,
+    /// The last event that they had.
+    pub last: u64,
+    /// The last event that there is.
+    pub until: u64,
+    /// Milliseconds in which all of them must have all of it.
+    pub within_ms: u64,
 }
 
 /// A message and what must come back.

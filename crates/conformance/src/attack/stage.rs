@@ -6,7 +6,7 @@ use super::case::{Case, Expect, Publish, Send, Start, Step};
 use super::host::Host;
 use super::message::{Senders, places};
 use super::wire::{Connection, Reply, exchange, raw};
-use super::{case, h2};
+use super::{case, h2, storm};
 use crate::crash::{Program, Running, start};
 use anyhow::{Context, Result, ensure};
 use json::{Document, Limits, Pointer, Value};
@@ -135,6 +135,12 @@ impl<'a> Stage<'a> {
             Step::Start(started) => self.start(started)?,
             Step::Mutate(count) => self.mutate(*count, names)?,
             Step::Publish(publish) => self.publish(publish, names)?,
+            Step::Reconnect(reconnect) => {
+                let path = self.path(&reconnect.path, before)?;
+                self.node.kill()?;
+                self.node = self.program.serve()?.0;
+                self.messages += storm::reconnect(self.authority(), &path, reconnect)?;
+            }
         }
         before.0.push((Vec::new(), Reply::default()));
         Ok(())

@@ -13,7 +13,7 @@ use crate::publish::commit_refused;
 use crate::refusal::Error;
 use crate::resolve::evaluator;
 use aql::{Candidate, Fuel, Signals};
-use feed::subscription::{JOURNAL_BYTES_MAX, PENDING_MAX, RATE_MAX};
+use feed::subscription::{JOURNAL_BYTES_MAX, PENDING_MAX, RATE_MAX, UNDECIDED_MAX};
 use feed::{Cause, Event, Seen, Waiting, rate, told};
 use json::Document;
 use std::collections::hash_map::Entry;
@@ -44,7 +44,7 @@ const FORGOTTEN: usize = 10_000;
 
 /// What a step has made and not committed.
 #[derive(Default)]
-struct Draft {
+pub(super) struct Draft {
     feed: Feed,
     standings: BTreeMap<u64, Standing>,
     /// What waits and what no longer does, on top of what the store knows.
@@ -54,12 +54,19 @@ struct Draft {
 }
 
 /// A stored record, read once for all who are told of it.
-struct Body {
+pub(super) struct Body {
     bytes: Vec<u8>,
     id: String,
     public: Face,
     /// Those who may see more of it than everybody.
     audience: BTreeSet<String>,
+}
+
+impl Body {
+    /// The hash of what everybody may see of it.
+    pub(super) fn public(&self) -> Hash {
+        self.public.hash
+    }
 }
 
 /// A record as somebody sees it.
@@ -114,12 +121,18 @@ impl Feeds {
     fn step(&self) -> Result<Option<Duration>, Error> {
         let mut state = self.state()?;
         let (now, mut draft) = (self.clock.millis(), Draft::default());
+        self.fell(&mut state)?;
+        let position = state.position;
+        if !self.catch_up(&mut state, position)? {
+            return Ok(None);
+        }
         self.keep_house(&mut state, &mut draft, now)?;
         let changes = self.store.changes_after(state.position, CHANGES)?;
         let last = changes.last().map(|change| change.sequence);
         if let Some(last) = last {
             // What others say of a record is known as far as the log is read.
             self.catalog.read_to(&self.store, last)?;
+            self.grow(&mut state, &mut draft, &changes)?;
             for change in &changes {
                 self.concern(&mut state, &mut draft, change, now)?;
             }
@@ -150,17 +163,16 @@ impl Feeds {
             },
             Kind::Offer | Kind::Knowledge | Kind::Receipt => return Ok(()),
         };
-        let mut concerned = BTreeSet::new();
+        let (mut concerned, mut out_of_fuel) = (BTreeSet::new(), Vec::new());
         for number in BTreeSet::from([waiting.told, waiting.latest]) {
             let Some(body) = self.body(draft, number)? else { continue };
             let found = state.audience.of(body.public.view.record(), Fuel::STANDARD);
-            if !found.undecided.is_empty() {
-                tracing::warn!(count = found.undecided.len(), "standing filters could not be asked within their fuel");
-            }
+            out_of_fuel.extend(found.undecided);
             concerned.extend(found.satisfied);
             let named = body.audience.iter().filter_map(|issuer| state.issuers.get(issuer));
             concerned.extend(named.flatten());
         }
+        out_of_fuel.into_iter().for_each(|number| undecided(state, draft, number, now));
         for number in concerned {
             let Some(live) = state.live.get(&number).filter(|live| live.start < change.sequence) else { continue };
             if waiting.evidence && live.intent.quality_floor == Signals::default() {
@@ -196,7 +208,7 @@ impl Feeds {
         // What is not visible need not wait.
         let Some(outcome) = self.outcome(state, draft, news, waiting)? else { return Ok(()) };
         if self.has_room(state, draft, news.number, news.now)? {
-            self.write(state, draft, news, &outcome);
+            self.write(state, draft, news, &outcome)?;
         } else {
             draft.waiting.insert(key, Some(waiting));
         }
@@ -236,12 +248,20 @@ impl Feeds {
     }
 
     /// Writes an event.
-    fn write(&self, state: &State, draft: &mut Draft, news: &News<'_>, (told, before, after): &Outcome) {
-        let Some(live) = state.live.get(&news.number) else { return };
+    fn write(
+        &self,
+        state: &mut State,
+        draft: &mut Draft,
+        news: &News<'_>,
+        (told, before, after): &Outcome,
+    ) -> Result<(), Error> {
+        let Some(live) = state.live.get(&news.number) else { return Ok(()) };
+        let inclusion = self.proof(&mut state.tree, news.record, news.position)?;
         let standing = draft.standings.entry(news.number).or_insert_with(|| live.standing.clone());
         let (before, after) = (before.as_ref(), after.as_ref());
-        let shown = Shown { told: *told, record: news.record, before, after, snapshot: false };
+        let shown = Shown { told: *told, record: news.record, before, after, snapshot: false, inclusion: &inclusion };
         draft.feed.events.push(self.journal(news.number, &live.id, standing, &shown, news.now));
+        Ok(())
     }
 
     /// Signs one more entry of a journal.
@@ -265,6 +285,7 @@ impl Feeds {
             before: shown.before,
             after: shown.after,
             snapshot: shown.snapshot,
+            inclusion: shown.inclusion,
         };
         let mut chained = standing.chain.0.to_vec();
         chained.extend(event.write(None, None));
@@ -342,7 +363,7 @@ impl Feeds {
     }
 
     /// The record with a number, read once in a step; none for nought.
-    fn body<'a>(&self, draft: &'a mut Draft, number: u64) -> Result<Option<&'a Body>, Error> {
+    pub(super) fn body<'a>(&self, draft: &'a mut Draft, number: u64) -> Result<Option<&'a Body>, Error> {
         if number == 0 {
             return Ok(None);
         }
@@ -380,7 +401,7 @@ impl Feeds {
                     if !self.has_room(state, draft, number, now)? {
                         break;
                     }
-                    self.write(state, draft, &news, &outcome);
+                    self.write(state, draft, &news, &outcome)?;
                 }
                 draft.waiting.insert(key, None);
             }
@@ -473,10 +494,14 @@ impl Feeds {
             return Ok(());
         }
         feed.position = walked;
+        state.tree.to_write(&mut feed);
+        let removed = feed.removed.clone();
         let events: Vec<Arc<store::Event>> = feed.events.iter().cloned().map(Arc::new).collect();
         let settled: BTreeSet<u64> = feed.settled.iter().map(|(number, _)| *number).collect();
         self.store.deliver(Batch { at: now, ..Batch::default() }, feed).map_err(commit_refused)?;
         state.persisted = walked.unwrap_or(state.persisted);
+        state.tree.is_written();
+        removed.iter().for_each(|number| self.webhooks.ring(*number));
         state.lagging = lagging;
         for number in settled {
             if self.store.pending_count(number)? == 0 {
@@ -486,6 +511,7 @@ impl Feeds {
         for (number, standing) in standings {
             if let Some(live) = state.live.get_mut(&number) {
                 live.standing = standing;
+                self.webhooks.ring(number);
             }
         }
         for event in events {
@@ -508,6 +534,18 @@ impl Feeds {
         state.let_go(number);
         self.signal(number, Signal::Ended);
         Ok(())
+    }
+}
+
+/// Counts a record on which a filter ran out of its fuel; one that does so again and again is given up, with a reason,
+/// since whoever has it hears less than the whole answer.
+fn undecided(state: &mut State, draft: &mut Draft, number: u64, now: i64) {
+    let Some(live) = state.live.get_mut(&number) else { return };
+    live.undecided += 1;
+    if live.undecided == UNDECIDED_MAX {
+        tracing::warn!(subscription = live.id, "a standing filter runs out of its fuel, and is given up");
+        let standing = draft.standings.get(&number).unwrap_or(&live.standing).clone();
+        draft.end(number, &standing, "filter_too_costly", now);
     }
 }
 
@@ -539,4 +577,6 @@ pub(super) struct Shown<'a> {
     pub(super) before: Option<&'a Seen>,
     pub(super) after: Option<&'a Seen>,
     pub(super) snapshot: bool,
+    /// The proof that the record is in the tree.
+    pub(super) inclusion: &'a [u8],
 }

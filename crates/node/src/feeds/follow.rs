@@ -117,14 +117,18 @@ impl Node {
 
     /// Where a replay from a cursor begins; what is no longer kept is refused, not skipped.
     pub fn check_replay(&self, id: &str, from: &str) -> Result<(), Error> {
-        let subscription = self.feeds.find(id)?;
         let from = cursor::read(from).map_err(invalid_cursor)?;
-        match journal(&subscription).after(from.saturating_sub(1)).map_err(invalid_cursor)? {
-            Place::After(_) => Ok(()),
-            Place::Truncated(before) => {
-                let detail = format!("events before {} are no longer kept; replay from there", before + 1);
-                Err(Refusal::new(Class::Gone, "cursor_expired", detail).into())
-            }
+        Ok(replayable(&self.feeds.find(id)?, from)?)
+    }
+}
+
+/// Whether everything from a cursor on is still kept.
+pub(super) fn replayable(subscription: &Subscription, from: u64) -> Result<(), Refusal> {
+    match journal(subscription).after(from.saturating_sub(1)).map_err(invalid_cursor)? {
+        Place::After(_) => Ok(()),
+        Place::Truncated(before) => {
+            let detail = format!("events before {} are no longer kept; replay from there", before + 1);
+            Err(Refusal::new(Class::Gone, "cursor_expired", detail))
         }
     }
 }
@@ -190,7 +194,7 @@ impl Feeds {
     }
 
     /// Says that events are gone.
-    fn truncated(&self, id: &str, after: u64, before_first: u64) -> Vec<u8> {
+    pub(super) fn truncated(&self, id: &str, after: u64, before_first: u64) -> Vec<u8> {
         self.identity.sign(json!({
             "type": "oap.subscription.truncated",
             "subscription_id": id,
@@ -278,3 +282,6 @@ impl Drop for Follower {
         self.node.feeds.leave(self.number);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,25 +3,32 @@
 //! It is received like any other intent (R1). Under the lock of delivery the answer as it stands is taken down, where
 //! that was asked for, and the subscription begins with the change after it: there is no hole between the two. One
 //! commit writes the subscription and the beginning of its journal; the acknowledgement is signed before and kept with
-//! it, so that the same intent gets the same acknowledgement.
+//! it, so that the same intent gets the same acknowledgement. An address that events are to be brought to is asked
+//! before, once it is proved who wants that.
 
 use super::deliver::Shown;
-use super::{Feeds, Live, State, domain_of};
+use super::follow::replayable;
+use super::webhooks::check_endpoint;
+use super::{Endpoint, Feeds, Live, State, domain_of};
 use crate::chance;
-use crate::clock::instant;
+use crate::clock::{Clock, instant};
 use crate::collection::Collection;
 use crate::gate::{self, Viewer};
 use crate::node::Node;
+use crate::outbound::Dids;
 use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_window, commit_refused, issued_at, missing, text};
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Accepted, Received, reused, verify};
-use aql::{Category, Instant};
-use feed::subscription::{DOMAIN_MAX, ISSUER_MAX, RATE_MAX, SNAPSHOT_MAX, TOTAL_MAX};
+use aql::{Category, Constraints, Instant};
+use feed::subscription::{
+    DOMAIN_MAX, ISSUER_MAX, RATE_MAX, SNAPSHOT_MAX, TOTAL_MAX, UNFILED_ISSUER_MAX, UNFILED_TOTAL_MAX,
+};
+use feed::webhook::Secret;
 use feed::{Acknowledgement, EventType, Request, Seen, SetChange, Transport};
 use json::{Document, Limits, Pointer, Value, json};
 use std::sync::Arc;
-use store::{Batch, Feed, Hash, Mark, Marked, Phase, Sequence, Standing, Subscription};
+use store::{Batch, Feed, Hash, Mark, Marked, Phase, Sequence, Standing, Subscription, Webhook};
 use trust::{Did, Signed};
 
 /// How a subscriber wants to be told.
@@ -33,21 +40,27 @@ pub struct Terms {
     pub snapshot: bool,
     /// How events travel.
     pub transport: Transport,
+    /// Where they are brought, with that transport.
+    pub endpoint: Option<Endpoint>,
 }
 
 /// The beginning of a subscription's name; what follows are 128 random bits.
 const NAME: &str = "urn:rialto:subscription:";
 const CONTROL: &str = "urn:rialto:control:";
-const CONTROL_MEMBERS: [&str; 8] = [
+const CONTROL_MEMBERS: [&str; 10] = [
     "control_id",
     "subscription_id",
     "request",
     "seconds",
     "max_event_rate_per_minute",
+    "from",
+    "secret",
     "issuer_did",
     "issued_at",
     "signature",
 ];
+/// The largest cursor that a number of JSON holds.
+const CURSOR_MAX: u64 = (1 << 53) - 1;
 /// Seconds that a pause may last before it ends by itself; a subscription does not last longer either.
 const PAUSE_SECONDS_MAX: u64 = 92 * 86_400;
 
@@ -93,17 +106,27 @@ impl Node {
     async fn subscribe_received(self: &Arc<Self>, received: Received, terms: &Terms) -> Result<Vec<u8>, Error> {
         let keys = self.issuer_keys(&received).await?;
         let delegation = self.delegation(&received, keys.as_deref()).await?;
-        let (node, terms) = (Arc::clone(self), terms.clone());
-        self.off_thread(move || {
+        let node = Arc::clone(self);
+        let begun = self.off_thread(move || {
             let accepted = received.verify(keys.as_deref(), delegation)?;
             let intent = json::canonical(accepted.document.root());
             if let Some(known) = node.known(&accepted, &intent)? {
-                return Ok(known);
+                return Ok(Err(known));
             }
             node.charge(&accepted.issuer, Purpose::Message)?;
-            node.feeds.subscribe(accepted, intent, &terms)
-        })
-        .await
+            node.feeds.check_room(&accepted)?;
+            Ok(Ok((accepted, intent)))
+        });
+        let (accepted, intent) = match begun.await? {
+            Ok(begun) => begun,
+            Err(known) => return Ok(known),
+        };
+        let (node, terms, id) = (Arc::clone(self), terms.clone(), format!("{NAME}{}", chance::name()?));
+        if let Some(endpoint) = &terms.endpoint {
+            check_endpoint(&self.door, &endpoint.url)?;
+            self.feeds.challenge(&self.door, &id, &endpoint.url).await?;
+        }
+        self.off_thread(move || node.feeds.subscribe(accepted, intent, id, &terms)).await
     }
 
     /// What was acknowledged, when the same intent came before.
@@ -138,11 +161,19 @@ impl Node {
             Marked::New => {}
         }
         let keys = self.keys_of(&control.issuer).await?;
-        let (node, id) = (Arc::clone(self), id.to_owned());
-        self.off_thread(move || {
+        let node = Arc::clone(self);
+        let proved = self.off_thread(move || {
             verify(&control.document, &keys)?;
             node.charge(&control.issuer, Purpose::Message)?;
-            node.feeds.obey(subscription.number, &control)?;
+            Ok(control)
+        });
+        let control = proved.await?;
+        if let (Request::Replay(_), Some(url)) = (&control.request, self.feeds.given_up(subscription.number)) {
+            self.feeds.challenge(&self.door, id, &url).await?;
+        }
+        let (node, id) = (Arc::clone(self), id.to_owned());
+        self.off_thread(move || {
+            node.feeds.obey(&subscription, &control)?;
             node.subscription(&id)
         })
         .await
@@ -154,30 +185,35 @@ impl Node {
         self.off_thread(move || node.feeds.slow_down(node.feeds.find(&id)?.number)).await
     }
 
-    /// Whether the issuer of a subscription still stands behind it; one whose key is gone is told nothing more.
+    /// Whether the issuer of a subscription still stands behind it.
     pub(crate) async fn recheck(self: &Arc<Self>, id: &str) -> Result<(), Error> {
-        let subscription = self.feeds.find(id)?;
+        self.feeds.recheck(&self.dids, &self.feeds.find(id)?).await
+    }
+}
+
+impl Feeds {
+    /// Whether the issuer of a subscription still stands behind it; one whose key is gone is told nothing more.
+    pub(super) async fn recheck(self: &Arc<Self>, dids: &Dids, subscription: &Subscription) -> Result<(), Error> {
         let (Ok(issuer), false) = (Did::parse(&subscription.issuer), subscription.standing.phase == Phase::Ended)
         else {
             return Ok(());
         };
         let document = Document::parse(&subscription.intent, &aql::Limits::STANDARD.json).map_err(Error::fault)?;
-        let held = match self.keys_of(&issuer).await {
+        let held = match dids.resolve(&issuer, Clock::monotonic()).await {
             Ok(keys) => verify(&document, &keys),
-            Err(error) => Err(error),
+            Err(error) => Err(Refusal::new(error.class(), error.code(), error.to_string()).into()),
         };
         match held {
             Err(Error::Refusal(refusal)) if refusal.class == Class::AuthRequired => {
-                let node = Arc::clone(self);
-                self.off_thread(move || node.feeds.end_now(subscription.number, "key_revoked")).await
+                let (feeds, number) = (Arc::clone(self), subscription.number);
+                let ended = tokio::task::spawn_blocking(move || feeds.end_now(number, "key_revoked"));
+                ended.await.map_err(Error::fault)?
             }
             // Somebody who cannot be asked just now has revoked nothing.
             _ => Ok(()),
         }
     }
-}
 
-impl Feeds {
     /// A subscription by its name.
     pub(super) fn find(&self, id: &str) -> Result<Subscription, Error> {
         let unknown = || {
@@ -187,12 +223,33 @@ impl Feeds {
         Ok(self.store.subscription(id)?.ok_or_else(unknown)?)
     }
 
-    fn subscribe(&self, accepted: Accepted, intent: Vec<u8>, terms: &Terms) -> Result<Vec<u8>, Error> {
-        let Accepted { intent: asked, delegation, issuer, .. } = accepted;
-        let principal = delegation.map_or_else(|| issuer.clone(), |delegation| delegation.principal);
+    /// Whether there is room for one more, before anybody is asked for it.
+    fn check_room(&self, accepted: &Accepted) -> Result<(), Error> {
+        Ok(self.state()?.check_room(&accepted.issuer, principal_of(accepted), &accepted.intent.constraints)?)
+    }
+
+    /// Brings the tree level with the log, without holding up delivery for longer than some changes take.
+    fn level(&self) -> Result<(), Error> {
+        loop {
+            let mut state = self.state()?;
+            self.fell(&mut state)?;
+            if self.catch_up(&mut state, self.store.sequence())? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn subscribe(&self, accepted: Accepted, intent: Vec<u8>, id: String, terms: &Terms) -> Result<Vec<u8>, Error> {
+        self.level()?;
+        let principal = principal_of(&accepted).clone();
+        let Accepted { intent: asked, issuer, .. } = accepted;
         let mut state = self.state()?;
-        state.check_room(&issuer, &principal)?;
-        let (id, number, now) = (format!("{NAME}{}", chance::name()?), state.next, self.clock.millis());
+        // The same intent may have come twice while an address was asked.
+        if let Some(known) = self.store.subscription_of(issuer.as_str(), &asked.intent_id)? {
+            return Ok(known.acknowledgement);
+        }
+        state.check_room(&issuer, &principal, &asked.constraints)?;
+        let (number, now) = (state.next, self.clock.millis());
         let rate = asked.max_event_rate_per_minute.unwrap_or(1).min(RATE_MAX);
         let mut live = Live {
             id: id.clone(),
@@ -204,24 +261,30 @@ impl Feeds {
             standing: Standing::new(rate),
             intent: asked,
             viewer: Viewer::Named(issuer),
+            unfiled: false,
+            undecided: 0,
         };
         let (start, standing_now) = self.look(&live, terms.snapshot)?;
         live.start = start;
         let mut standing = Standing::new(rate);
+        while !self.catch_up(&mut state, start)? {}
         let events = standing_now
             .iter()
             .map(|(record, seen)| {
                 let told = (SetChange::Entered, EventType::Created);
-                let shown = Shown { told, record, before: None, after: Some(seen), snapshot: true };
-                self.journal(number, &id, &mut standing, &shown, now)
+                let inclusion = self.proof(&mut state.tree, record, start)?;
+                let shown =
+                    Shown { told, record, before: None, after: Some(seen), snapshot: true, inclusion: &inclusion };
+                Ok(self.journal(number, &id, &mut standing, &shown, now))
             })
-            .collect();
+            .collect::<Result<_, Error>>()?;
         let acknowledgement = Acknowledgement {
             subscription_id: &id,
             intent_id: &live.intent.intent_id,
             publisher_did: self.identity.did().as_str(),
             base: &terms.base,
             transport: terms.transport,
+            endpoint: terms.endpoint.as_ref().map(|endpoint| endpoint.url.as_str()),
             rate,
             retention_days: self.retention_days,
             valid_until: &live.intent.validity.to().to_string(),
@@ -243,7 +306,12 @@ impl Feeds {
         // Nobody else waits for what came before the first standing intent.
         let first = state.live.is_empty();
         let position = first.then_some(start);
-        let feed = Feed { position, subscribed: vec![subscription.clone()], events, ..Feed::default() };
+        let webhook = terms
+            .endpoint
+            .as_ref()
+            .map(|endpoint| Webhook::new(endpoint.url.clone(), endpoint.secret.as_ref().map(Secret::reveal)));
+        let webhooks = webhook.iter().map(|webhook| (number, webhook.clone())).collect();
+        let feed = Feed { position, subscribed: vec![subscription.clone()], events, webhooks, ..Feed::default() };
         self.store.deliver(Batch { at: now, ..Batch::default() }, feed).map_err(commit_refused)?;
         if first {
             (state.position, state.persisted) = (start, start);
@@ -252,6 +320,9 @@ impl Feeds {
         let acknowledged = subscription.acknowledgement.clone();
         state.take_in(subscription, live.intent)?;
         drop(state);
+        if let Some(webhook) = webhook {
+            self.webhooks.take_in(number, &id, webhook);
+        }
         self.roused.notify_all();
         Ok(acknowledged)
     }
@@ -283,8 +354,8 @@ impl Feeds {
         Ok((start, found))
     }
 
-    fn obey(&self, number: u64, control: &Control) -> Result<(), Error> {
-        let now = self.clock.millis();
+    fn obey(&self, subscription: &Subscription, control: &Control) -> Result<(), Error> {
+        let (number, now) = (subscription.number, self.clock.millis());
         let mark = Mark {
             issuer: control.issuer.as_str().to_owned(),
             name: control.name.clone(),
@@ -292,13 +363,20 @@ impl Feeds {
             expires_at: (control.issued_at.seconds() + WINDOW_SECONDS + SKEW_SECONDS).saturating_mul(1_000),
         };
         let batch = Batch { mark: Some(mark), at: now, ..Batch::default() };
+        if let Request::Replay(from) = control.request {
+            // What was told can be brought again, also when nothing more is told.
+            replayable(subscription, from)?;
+            return self.bring_again(subscription, from, batch);
+        }
         let mut state = self.state()?;
         let Some(live) = state.live.get(&number) else {
             let detail = "this subscription is over; nothing about it changes any more";
             return Err(Refusal::new(Class::Gone, "subscription_ended", detail).into());
         };
         let standing = live.standing.clone();
-        let standing = match control.request {
+        let standing = match &control.request {
+            Request::Replay(_) => return Ok(()),
+            Request::Secret(secret) => return self.sign_with(number, secret, batch),
             Request::Withdraw => return self.end(&mut state, number, "withdrawn", batch),
             Request::Pause(seconds) => {
                 let resumes_at =
@@ -309,7 +387,7 @@ impl Feeds {
             // Never more than the intent asked for.
             Request::BackPressure(rate) => {
                 let most = live.intent.max_event_rate_per_minute.unwrap_or(1).min(RATE_MAX);
-                Standing { rate: rate.min(most), ..standing }
+                Standing { rate: (*rate).min(most), ..standing }
             }
         };
         self.stand(&mut state, number, standing, batch)?;
@@ -318,7 +396,7 @@ impl Feeds {
         Ok(())
     }
 
-    fn slow_down(&self, number: u64) -> Result<(), Error> {
+    pub(super) fn slow_down(&self, number: u64) -> Result<(), Error> {
         let mut state = self.state()?;
         let Some(live) = state.live.get(&number) else { return Ok(()) };
         let standing = Standing { rate: (live.standing.rate / 2).max(1), ..live.standing.clone() };
@@ -333,6 +411,7 @@ impl Feeds {
         if let Some(live) = state.live.get_mut(&number) {
             live.standing = standing;
         }
+        self.webhooks.ring(number);
         Ok(())
     }
 
@@ -361,6 +440,7 @@ impl Feeds {
             if standing.resumes_at != 0 {
                 members.insert("resumes_at".to_owned(), json!(instant(standing.resumes_at).to_string()));
             }
+            members.extend(self.brought(subscription)?.map(|brought| ("webhook".to_owned(), brought)));
             if standing.phase == Phase::Ended {
                 members.insert("reason".to_owned(), json!(standing.reason));
                 members.insert("receipt".to_owned(), self.receipt(subscription));
@@ -391,23 +471,53 @@ const STRIDE: usize = 256;
 
 impl State {
     /// Whether there is room for one more standing intent.
-    fn check_room(&self, issuer: &Did, principal: &Did) -> Result<(), Refusal> {
-        let account = self.principals.get(principal.as_str()).map_or(0, |account| account.subscriptions);
+    fn check_room(&mut self, issuer: &Did, principal: &Did, filter: &Constraints) -> Result<(), Refusal> {
+        let (account, unfiled) =
+            self.principals.get(principal.as_str()).map_or((0, 0), |account| (account.subscriptions, account.unfiled));
         let domain = domain_of(issuer).and_then(|domain| self.domains.get(&domain).copied()).unwrap_or_default();
         let used = [
             ("subscriptions.issuer", ISSUER_MAX, account),
             ("subscriptions.domain", DOMAIN_MAX, domain),
             ("subscriptions.total", TOTAL_MAX, self.live.len()),
         ];
-        match used.into_iter().find(|(_, most, used)| used >= most) {
-            None => Ok(()),
-            Some((name, most, used)) => {
-                let detail = "there is no room for another standing intent; withdraw one that is no longer needed";
-                let refusal = Refusal::new(Class::RateLimited, "too_many_subscriptions", detail);
-                Err(refusal.limited(name, most as u64, used as u64 + 1))
+        let full = |used: &(&str, usize, usize)| used.2 >= used.1;
+        if let Some(used) = used.into_iter().find(full) {
+            let detail = "there is no room for another standing intent; withdraw one that is no longer needed";
+            return Err(too_many(used, detail));
+        }
+        let all = self.audience.unfiled();
+        let used = [
+            ("subscriptions.unfiled_issuer", UNFILED_ISSUER_MAX, unfiled),
+            ("subscriptions.unfiled_total", UNFILED_TOTAL_MAX, all),
+        ];
+        match used.into_iter().find(full) {
+            Some(used) if self.only_excludes(filter) => {
+                let detail = "there is no room for another filter that only says what a record must not have; add \
+                              something that it must have";
+                Err(too_many(used, detail))
             }
+            _ => Ok(()),
         }
     }
+
+    /// Whether a filter says nothing about what a record has, so that every change would be held against it.
+    fn only_excludes(&mut self, filter: &Constraints) -> bool {
+        let before = self.audience.unfiled();
+        self.audience.insert(self.next, filter);
+        let only_excludes = self.audience.unfiled() > before;
+        self.audience.remove(self.next);
+        only_excludes
+    }
+}
+
+fn too_many((name, most, used): (&str, usize, usize), detail: &str) -> Refusal {
+    let refusal = Refusal::new(Class::RateLimited, "too_many_subscriptions", detail);
+    refusal.limited(name, most as u64, used as u64 + 1)
+}
+
+/// On whose account a standing intent stands.
+fn principal_of(accepted: &Accepted) -> &Did {
+    accepted.delegation.as_ref().map_or(&accepted.issuer, |delegation| &delegation.principal)
 }
 
 fn check_snapshot(records: u64) -> Result<(), Refusal> {
@@ -464,7 +574,15 @@ fn request(document: &Document) -> Result<Request, Error> {
         "resume" => Request::Resume,
         "withdraw" => Request::Withdraw,
         "back_pressure" => Request::BackPressure(rate.ok_or_else(|| missing("max_event_rate_per_minute"))?),
-        _ => return Err(invalid("request", "pause, resume, back_pressure or withdraw belongs here").into()),
+        "replay" => Request::Replay(number("from", CURSOR_MAX)?.ok_or_else(|| missing("from"))?),
+        "secret" => {
+            let wrong = || invalid("secret", "`whsec_` and 24 to 64 bytes in base64 belong here");
+            Request::Secret(Secret::read(&text(document, "secret")?).ok_or_else(wrong)?)
+        }
+        _ => {
+            let detail = "pause, resume, back_pressure, replay, secret or withdraw belongs here";
+            return Err(invalid("request", detail).into());
+        }
     })
 }
 

@@ -14,7 +14,9 @@ pub enum Errand {
     Mapping,
     /// A schema.
     Schema,
-    /// An event for a subscriber.
+    /// The question whether an address wants events.
+    Challenge,
+    /// An event for a subscriber, to an address that wants it.
     Webhook,
     /// A call of a tool.
     Tool,
@@ -22,8 +24,8 @@ pub enum Errand {
 
 impl Errand {
     /// Every errand there is.
-    pub const ALL: [Self; 6] =
-        [Self::DidDocument, Self::Description, Self::Mapping, Self::Schema, Self::Webhook, Self::Tool];
+    pub const ALL: [Self; 7] =
+        [Self::DidDocument, Self::Description, Self::Mapping, Self::Schema, Self::Challenge, Self::Webhook, Self::Tool];
 
     /// The name in tables.
     pub fn name(self) -> &'static str {
@@ -32,6 +34,7 @@ impl Errand {
             Self::Description => "description",
             Self::Mapping => "mapping",
             Self::Schema => "schema",
+            Self::Challenge => "challenge",
             Self::Webhook => "webhook",
             Self::Tool => "tool",
         }
@@ -40,6 +43,7 @@ impl Errand {
     /// Bytes of what comes back.
     pub fn bytes_max(self) -> usize {
         match self {
+            Self::Challenge => feed::webhook::ANSWER_BYTES_MAX,
             Self::DidDocument | Self::Webhook => 64 * 1024,
             Self::Description => 512 * 1024,
             Self::Mapping => 256 * 1024,
@@ -51,7 +55,7 @@ impl Errand {
     pub fn redirects_max(self) -> usize {
         match self {
             Self::Description | Self::Mapping | Self::Schema => 2,
-            Self::DidDocument | Self::Webhook | Self::Tool => 0,
+            Self::DidDocument | Self::Challenge | Self::Webhook | Self::Tool => 0,
         }
     }
 }

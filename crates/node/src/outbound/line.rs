@@ -3,11 +3,12 @@
 //! They chose whom we ask, so no address is judged; what comes back is bounded all the same, and nobody is sent on.
 
 use super::{DoorError, FetchError, diagnose, identity, read, roots, tls};
-use reqwest::Method;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue};
+use reqwest::{Method, StatusCode};
 use rustls::RootCertStore;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
+use tokio::io::AsyncReadExt;
 
 /// How long a connection may take to stand.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -69,6 +70,47 @@ impl Line {
         Ok(Self { http, bytes_max })
     }
 
+    /// Asks for a WebSocket (RFC 6455) and reads its texts until the other side closes it; nothing is said back.
+    pub async fn texts_of_socket(&self, url: &str) -> Result<Vec<Vec<u8>>, FetchError> {
+        let fields = [
+            ("connection", "Upgrade"),
+            ("upgrade", "websocket"),
+            ("sec-websocket-version", "13"),
+            // It proves that a WebSocket is meant, and need not be a secret.
+            ("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA=="),
+        ];
+        let url = reqwest::Url::parse(url).map_err(|_| FetchError::Url)?;
+        let request = fields.iter().fold(self.http.get(url), |request, (name, value)| request.header(*name, *value));
+        let response = request.send().await.map_err(|error| diagnose(&error))?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(FetchError::Status);
+        }
+        let mut socket = response.upgrade().await.map_err(|error| diagnose(&error))?;
+        let (mut texts, mut text, mut read) = (Vec::new(), Vec::new(), 0);
+        loop {
+            let [first, second] = bytes(&mut socket).await?;
+            let length = match second {
+                126 => usize::from(u16::from_be_bytes(bytes(&mut socket).await?)),
+                127 => usize::try_from(u64::from_be_bytes(bytes(&mut socket).await?)).unwrap_or(usize::MAX),
+                length => usize::from(length),
+            };
+            read += length.min(self.bytes_max);
+            if read >= self.bytes_max {
+                return Err(FetchError::TooLarge);
+            }
+            let mut piece = vec![0; length];
+            socket.read_exact(&mut piece).await.map_err(|_| FetchError::Unreachable)?;
+            match first & 0x0f {
+                0 | 1 => text.extend(piece),
+                8 => return Ok(texts),
+                _ => continue,
+            }
+            if first & 0x80 != 0 {
+                texts.push(std::mem::take(&mut text));
+            }
+        }
+    }
+
     /// Sends a message and waits for all of the reply.
     pub async fn exchange(&self, message: &Message<'_>) -> Result<Reply, FetchError> {
         let method = Method::from_bytes(message.method.as_bytes()).map_err(|_| FetchError::Url)?;
@@ -91,4 +133,10 @@ impl Line {
         let body = read(response, self.bytes_max).await?;
         Ok(Reply { status: status.as_u16(), body })
     }
+}
+
+async fn bytes<const N: usize>(socket: &mut reqwest::Upgraded) -> Result<[u8; N], FetchError> {
+    let mut bytes = [0; N];
+    socket.read_exact(&mut bytes).await.map_err(|_| FetchError::Unreachable)?;
+    Ok(bytes)
 }

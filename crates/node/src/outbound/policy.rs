@@ -26,6 +26,14 @@ pub struct DoorPolicy {
     pub parallel_per_host: usize,
     /// Requests to one registrable domain in a minute.
     pub per_minute: u32,
+    /// How long it may take to bring an event to a subscriber who agreed.
+    pub bring: Duration,
+    /// Events that are brought at a time.
+    pub bring_parallel: usize,
+    /// Events that are brought to one host at a time.
+    pub bring_parallel_per_host: usize,
+    /// Events that are brought to one registrable domain in a minute.
+    pub bring_per_minute: u32,
 }
 
 impl Default for DoorPolicy {
@@ -37,6 +45,10 @@ impl Default for DoorPolicy {
             parallel: 64,
             parallel_per_host: 2,
             per_minute: 60,
+            bring: Duration::from_secs(feed::webhook::ATTEMPT_SECONDS),
+            bring_parallel: 256,
+            bring_parallel_per_host: 4,
+            bring_per_minute: 6_000,
         }
     }
 }
@@ -45,6 +57,18 @@ impl Default for DoorPolicy {
 pub(super) type Reach = fn(IpAddr) -> bool;
 
 impl DoorPolicy {
+    /// The same door for what is brought to those who agreed: they are more, and they are slower, and neither is to hold
+    /// up whoever is asked for a key.
+    pub(super) fn bringing(&self) -> Self {
+        Self {
+            total: self.bring,
+            parallel: self.bring_parallel,
+            parallel_per_host: self.bring_parallel_per_host,
+            per_minute: self.bring_per_minute,
+            ..self.clone()
+        }
+    }
+
     /// Which addresses this policy reaches.
     pub(super) fn reach(&self) -> Reach {
         if self.private_networks { is_public_or_private } else { is_public }

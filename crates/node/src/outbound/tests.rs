@@ -445,23 +445,68 @@ async fn an_errand_may_be_sent_on_twice_on_its_host() {
 }
 
 #[tokio::test]
-async fn what_is_sent_is_sent_once_and_any_success_will_do() {
+async fn what_is_sent_is_sent_once_and_the_status_is_told() {
     let server = Server::plain(|path| match path {
         "/taken" => reply("204 No Content", "", b""),
         "/answered" => ok(b"[]"),
-        _ => reply("500 Oops", "Content-Length: 0\r\n", b""),
+        "/busy" => reply("429 Slow", "Retry-After: 7\r\nContent-Length: 0\r\n", b""),
+        "/gone" => reply("410 Gone", "Content-Length: 0\r\n", b""),
+        "/elsewhere" => reply("302 Found", "Location: /answered\r\nContent-Length: 0\r\n", b""),
+        _ => reply("500 Oops", "Retry-After: tomorrow\r\nContent-Length: 0\r\n", b""),
     })
     .await;
     let door = door(test_network());
-    for (path, expected) in
-        [("/taken", Ok(Vec::new())), ("/answered", Ok(b"[]".to_vec())), ("/broken", Err(FetchError::Status))]
-    {
-        let outcome = door.send(Errand::Webhook, &server.url(path), b"{}".to_vec(), start()).await;
-        assert_eq!(outcome, expected, "{path}");
+    let headers = [("content-type", "application/json".to_owned()), ("webhook-id", "evt_1".to_owned())];
+    for (path, errand, status, retry_after, body) in [
+        ("/taken", Errand::Webhook, 204, None, ""),
+        ("/answered", Errand::Webhook, 200, None, ""),
+        ("/answered", Errand::Challenge, 200, None, "[]"),
+        ("/busy", Errand::Webhook, 429, Some(7), ""),
+        ("/gone", Errand::Challenge, 410, None, ""),
+        ("/elsewhere", Errand::Webhook, 302, None, ""),
+        ("/broken", Errand::Webhook, 500, None, ""),
+    ] {
+        let parcel = Parcel { headers: &headers, body: b"{}", is_question: errand == Errand::Challenge };
+        let outcome = door.send(errand, &server.url(path), &parcel, start()).await;
+        assert_eq!(outcome, Ok(Answered { status, retry_after, body: body.as_bytes().to_vec() }), "{path}");
     }
     let heads = server.requests.heads.lock().unwrap().clone();
-    assert_eq!(heads.len(), 3);
-    assert!(heads.iter().all(|head| head.starts_with("POST /") && head.contains("content-type: application/json")));
+    assert_eq!(heads.len(), 7);
+    for head in heads {
+        assert!(head.starts_with("POST /") && head.contains("content-type: application/json"), "{head}");
+        assert!(head.contains("webhook-id: evt_1\r\n"), "{head}");
+    }
+}
+
+/// Slow receivers of events hold up nobody whose key is asked for.
+#[tokio::test]
+async fn what_is_brought_has_turns_of_its_own() {
+    let gate = Arc::new(Semaphore::new(0));
+    let opened = Arc::clone(&gate);
+    let server = Server::plain(move |path| match path {
+        "/slow" => Answer::Gated(b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), Arc::clone(&gate)),
+        _ => ok(b"{}"),
+    })
+    .await;
+    let policy = DoorPolicy { bring_parallel: 3, bring_parallel_per_host: 3, ..test_network() };
+    let door = Arc::new(door(policy));
+    let (mut brought, url) = (tokio::task::JoinSet::new(), server.url("/slow"));
+    for _ in 0..9 {
+        let (door, url) = (Arc::clone(&door), url.clone());
+        brought.spawn(async move {
+            let parcel = Parcel { headers: &[], body: b"{}", is_question: false };
+            door.send(Errand::Webhook, &url, &parcel, start()).await.map(|answer| answer.status)
+        });
+    }
+    while server.requests() < 3 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(fetch(&door, &server.url("/")).await, Ok(b"{}".to_vec()));
+    opened.add_permits(9);
+    while let Some(outcome) = brought.join_next().await {
+        assert_eq!(outcome.unwrap(), Ok(200));
+    }
+    assert!(server.at_once_most() <= 4, "{}", server.at_once_most());
 }
 
 #[tokio::test]

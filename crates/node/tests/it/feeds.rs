@@ -54,12 +54,12 @@ fn record(dice: &mut Dice, number: u64) -> Value {
     record
 }
 
-fn value(bytes: &[u8]) -> Value {
+pub(crate) fn value(bytes: &[u8]) -> Value {
     Document::parse(bytes, &json::Limits::OURS).unwrap().root().to_value()
 }
 
 /// Everything of a journal, in order and without gaps.
-fn journal(world: &World, id: &str) -> Vec<Value> {
+pub(crate) fn journal(world: &World, id: &str) -> Vec<Value> {
     let mut events: Vec<Value> = Vec::new();
     loop {
         let after = events.len().to_string();
@@ -76,7 +76,7 @@ fn journal(world: &World, id: &str) -> Vec<Value> {
 }
 
 /// Lets time pass until nothing waits for anybody.
-fn settle(world: &World, ids: &[String]) {
+pub(crate) fn settle(world: &World, ids: &[String]) {
     for _ in 0..600 {
         let level = world.node().standing().unwrap().1 == 0;
         let waits = |id: &String| value(&world.node().subscription(id).unwrap())["waiting"] != json!(0);

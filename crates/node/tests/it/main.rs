@@ -14,6 +14,7 @@ mod evidence;
 mod explanations;
 mod feeds;
 mod gate;
+mod inclusion;
 mod market;
 mod paging;
 mod publishing;

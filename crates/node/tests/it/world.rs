@@ -139,6 +139,15 @@ impl World {
         self.enter();
     }
 
+    /// Stops the node, changes its database behind its back, and starts it again.
+    pub(crate) fn alter_store(&mut self, statement: &str) {
+        drop(self.leave());
+        let database = rusqlite::Connection::open(self.config.data.join("store/rialto.db")).unwrap();
+        database.execute_batch(statement).unwrap();
+        drop(database);
+        self.enter();
+    }
+
     /// Starts it again without the index.
     pub(crate) fn forget_index(&mut self) {
         drop(self.leave());

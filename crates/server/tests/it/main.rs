@@ -10,6 +10,7 @@ mod routes;
 mod subscriptions;
 #[cfg(feature = "otel")]
 mod tls;
+mod webhooks;
 
 use json::{Document, Limits, Value, json};
 use node::{Clock, Config, Node};

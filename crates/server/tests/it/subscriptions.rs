@@ -14,13 +14,13 @@ const MINUTE: i64 = 60_000;
 const DAY: i64 = 86_400_000;
 
 /// A house whose clock can be set.
-async fn house() -> (House, Arc<AtomicI64>) {
+pub(crate) async fn house() -> (House, Arc<AtomicI64>) {
     let time = Arc::new(AtomicI64::new(NOW));
     let clock = Clock::Set(Arc::clone(&time));
     (House::configured(|config| config.clock = clock).await, time)
 }
 
-fn standing(name: &str, key: &SigningKey, change: impl FnOnce(&mut Value)) -> Value {
+pub(crate) fn standing(name: &str, key: &SigningKey, change: impl FnOnce(&mut Value)) -> Value {
     let mut body = json!({
         "intent_id": format!("urn:oap:intent:{name}"),
         "issuer_did": key.did_key().as_str(),
@@ -34,7 +34,7 @@ fn standing(name: &str, key: &SigningKey, change: impl FnOnce(&mut Value)) -> Va
     sign(body, key)
 }
 
-fn priced(amount: &str) -> Value {
+pub(crate) fn priced(amount: &str) -> Value {
     let mut record = manifest();
     record["pricing"]["models"][0]["amount"] = json!(amount);
     record
@@ -48,7 +48,7 @@ fn numbered(number: usize, amount: &str) -> Value {
     record
 }
 
-fn control(name: &str, ack: &Value, key: &SigningKey, request: &str, more: Value) -> Value {
+pub(crate) fn control(name: &str, ack: &Value, key: &SigningKey, request: &str, more: Value) -> Value {
     let mut body = json!({
         "control_id": format!("urn:rialto:control:{name}"),
         "subscription_id": ack["subscription_id"],
@@ -60,7 +60,7 @@ fn control(name: &str, ack: &Value, key: &SigningKey, request: &str, more: Value
     sign(body, key)
 }
 
-fn path(ack: &Value) -> String {
+pub(crate) fn path(ack: &Value) -> String {
     format!("/oap/subscriptions/{}", escaped(ack["subscription_id"].as_str().unwrap()))
 }
 
@@ -74,7 +74,7 @@ fn verified(node: &Node, value: &Value) {
 }
 
 impl House {
-    async fn subscribe(&self, query: &str, intent: &Value) -> Value {
+    pub(crate) async fn subscribe(&self, query: &str, intent: &Value) -> Value {
         self.post(&format!("/oap/subscribe{query}"), intent).await.ok(&self.node)
     }
 
@@ -89,7 +89,7 @@ impl House {
     }
 
     /// The next events, waited for until there are so many.
-    async fn events(&self, ack: &Value, after: u64, wanted: usize) -> Vec<Value> {
+    pub(crate) async fn events(&self, ack: &Value, after: u64, wanted: usize) -> Vec<Value> {
         let mut events: Vec<Value> = Vec::new();
         for _ in 0..20 {
             let page = self.poll(ack, after + events.len() as u64, 5).await;

@@ -1,8 +1,9 @@
 //! The tables of standing intents and their journals.
 
-use super::{EngineError, Reader};
+use super::{EngineError, Reader, inclusion};
 use crate::change::Sequence;
 use crate::feed::{Event, Feed, Pending, Standing, Subscription};
+use crate::webhook::{DeadLetter, Webhook};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 const SUBSCRIPTION: &str =
@@ -65,6 +66,8 @@ pub(super) fn apply(connection: &Connection, feed: &Feed) -> Result<(), EngineEr
     }
     for number in &feed.removed {
         for query in [
+            "DELETE FROM webhook WHERE subscription = ?1",
+            "DELETE FROM dead_letter WHERE subscription = ?1",
             "DELETE FROM event WHERE subscription = ?1",
             "DELETE FROM pending WHERE subscription = ?1",
             "DELETE FROM subscription WHERE number = ?1",
@@ -72,18 +75,57 @@ pub(super) fn apply(connection: &Connection, feed: &Feed) -> Result<(), EngineEr
             connection.prepare_cached(query)?.execute([*number as i64])?;
         }
     }
-    if let Some(position) = feed.position {
+    for (number, webhook) in &feed.webhooks {
         connection
-            .prepare_cached("INSERT OR REPLACE INTO delivery (one, position) VALUES (1, ?1)")?
-            .execute([position as i64])?;
+            .prepare_cached("INSERT OR REPLACE INTO webhook (subscription, kept) VALUES (?1, ?2)")?
+            .execute(params![*number as i64, webhook.kept(*number)])?;
+    }
+    for letter in &feed.dead_letters {
+        connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO dead_letter (subscription, cursor, at, attempts, status) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                letter.subscription as i64,
+                letter.cursor as i64,
+                letter.at,
+                letter.attempts as i64,
+                letter.status,
+            ])?;
+    }
+    for (subscription, cursor) in &feed.buried {
+        connection
+            .prepare_cached("DELETE FROM dead_letter WHERE subscription = ?1 AND cursor = ?2")?
+            .execute([*subscription as i64, *cursor as i64])?;
+    }
+    inclusion::apply(connection, feed)?;
+    for (name, number) in [(DELIVERED, feed.position), (INDEXED, feed.indexed)] {
+        if let Some(number) = number {
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO delivery (one, position) VALUES (?1, ?2)")?
+                .execute([name, number as i64])?;
+        }
     }
     Ok(())
 }
 
+/// Counts one more time that something of standing intents was written; how many times that is now.
+pub(super) fn count(connection: &Connection) -> Result<u64, EngineError> {
+    let query = "INSERT INTO delivery (one, position) VALUES (?1, 1)
+        ON CONFLICT (one) DO UPDATE SET position = position + 1 RETURNING position";
+    Ok(connection.prepare_cached(query)?.query_row([WRITTEN], |row| row.get::<_, i64>(0))? as u64)
+}
+
+/// The numbers of the table `delivery`.
+const DELIVERED: i64 = 1;
+const INDEXED: i64 = 2;
+const WRITTEN: i64 = 3;
+
 /// Takes everything out of a copy: whoever restores it must not give a cursor another content than it had.
 pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
-        "BEGIN IMMEDIATE; DELETE FROM event; DELETE FROM pending; DELETE FROM subscription; DELETE FROM delivery; COMMIT;",
+        "BEGIN IMMEDIATE; DELETE FROM event; DELETE FROM pending; DELETE FROM subscription; DELETE FROM delivery;
+        DELETE FROM webhook; DELETE FROM dead_letter; DELETE FROM leaf; DELETE FROM branch; COMMIT;",
     )
 }
 
@@ -180,9 +222,51 @@ impl Reader {
 
     /// How far the change log is delivered.
     pub(crate) fn delivered(&self) -> Result<Option<Sequence>, EngineError> {
-        let query = "SELECT position FROM delivery WHERE one = 1";
-        let found = self.connection.prepare_cached(query)?.query_row([], |row| row.get::<_, i64>(0)).optional()?;
+        self.delivery(DELIVERED)
+    }
+
+    /// How far the tree is level with the log.
+    pub(crate) fn indexed(&self) -> Result<Sequence, EngineError> {
+        Ok(self.delivery(INDEXED)?.unwrap_or_default())
+    }
+
+    /// How many times something of standing intents was written.
+    pub(crate) fn written(&self) -> Result<u64, EngineError> {
+        Ok(self.delivery(WRITTEN)?.unwrap_or_default())
+    }
+
+    fn delivery(&self, name: i64) -> Result<Option<u64>, EngineError> {
+        let query = "SELECT position FROM delivery WHERE one = ?1";
+        let found = self.connection.prepare_cached(query)?.query_row([name], |row| row.get::<_, i64>(0)).optional()?;
         Ok(found.map(|position| position as u64))
+    }
+
+    /// Everywhere that events are brought.
+    pub(crate) fn webhooks(&self) -> Result<Vec<(u64, Webhook)>, EngineError> {
+        let mut statement = self.connection.prepare_cached("SELECT subscription, kept FROM webhook ORDER BY 1")?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, Vec<u8>>(1)?)))?;
+        rows.map(|row| {
+            let (number, kept) = row?;
+            let webhook = Webhook::read(number, &kept).ok_or(EngineError::Meaningless("a webhook"))?;
+            Ok((number, webhook))
+        })
+        .collect()
+    }
+
+    /// The events of a subscriber that were given up, the first one first.
+    pub(crate) fn dead_letters(&self, subscription: u64) -> Result<Vec<DeadLetter>, EngineError> {
+        let query = "SELECT cursor, at, attempts, status FROM dead_letter WHERE subscription = ?1 ORDER BY cursor";
+        let mut statement = self.connection.prepare_cached(query)?;
+        let read = |row: &Row<'_>| {
+            Ok(DeadLetter {
+                subscription,
+                cursor: row.get::<_, i64>(0)? as u64,
+                at: row.get(1)?,
+                attempts: row.get::<_, i64>(2)? as u64,
+                status: row.get(3)?,
+            })
+        };
+        Ok(statement.query_map([subscription as i64], read)?.collect::<Result<_, _>>()?)
     }
 
     /// Standing intents whose row or whose journal is not what was written.
@@ -195,6 +279,11 @@ impl Reader {
                 Err(_) => false,
             };
             broken += u64::from(!sound);
+        }
+        let mut webhooks = self.connection.prepare("SELECT subscription, kept FROM webhook")?;
+        for row in webhooks.query_map([], |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, Vec<u8>>(1)?)))? {
+            let (number, kept) = row?;
+            broken += u64::from(Webhook::read(number, &kept).is_none());
         }
         Ok(broken)
     }

@@ -1,7 +1,9 @@
 //! Standing intents and their journals: kept together, whole, and never in a copy.
 
 use crate::put;
-use store::{Batch, Event, Feed, Flaw, Hash, Pending, Phase, Standing, Store, Subscription};
+use store::{
+    Batch, Branch, DeadLetter, Event, Feed, Flaw, Hash, Leaf, Pending, Phase, Standing, Store, Subscription, Webhook,
+};
 
 fn subscription(number: u64, cursor: u64) -> Subscription {
     Subscription {
@@ -110,13 +112,101 @@ fn a_store_of_the_first_format_is_brought_up() {
     store.commit(put("a", "p", "1")).unwrap();
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
+    let later = "DROP TABLE webhook; DROP TABLE dead_letter; DROP TABLE leaf; DROP TABLE branch;";
     let earlier = "DROP TABLE subscription; DROP TABLE event; DROP TABLE pending; DROP TABLE delivery;
         PRAGMA user_version = 1;";
-    database.execute_batch(earlier).unwrap();
+    database.execute_batch(&format!("{later}{earlier}")).unwrap();
     drop(database);
     let store = Store::open(folder.path()).unwrap();
     assert!(store.record("a").unwrap().is_some());
     store.deliver(batch(), Feed { subscribed: vec![subscription(1, 0)], ..Feed::default() }).unwrap();
     drop(store);
     assert_eq!(Store::open(folder.path()).unwrap().subscriptions_after(0, 10).unwrap().len(), 1);
+}
+
+#[test]
+fn a_store_of_the_second_format_is_brought_up_with_its_journals() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let feed = Feed { subscribed: vec![subscription(1, 1)], events: vec![event(1, 1)], ..Feed::default() };
+    store.deliver(batch(), feed).unwrap();
+    drop(store);
+    let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
+    let earlier = "DROP TABLE webhook; DROP TABLE dead_letter; DROP TABLE leaf; DROP TABLE branch;
+        PRAGMA user_version = 2;";
+    database.execute_batch(earlier).unwrap();
+    drop(database);
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.events_after(1, 0, 10, usize::MAX).unwrap(), [event(1, 1)]);
+    let webhook = Webhook::new("https://example.com/".into(), None);
+    store.deliver(batch(), Feed { webhooks: vec![(1, webhook.clone())], ..Feed::default() }).unwrap();
+    assert_eq!(store.webhooks().unwrap(), [(1, webhook)]);
+}
+
+/// Nothing of this is a change of the log, so only the count beside it tells that the end is gone.
+#[test]
+fn a_journal_that_lost_its_end_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("rialto.db");
+    let store = Store::open(folder.path()).unwrap();
+    store.deliver(batch(), Feed { subscribed: vec![subscription(1, 0)], ..Feed::default() }).unwrap();
+    drop(store);
+    let before = std::fs::read(&database).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store.deliver(batch(), Feed { events: vec![event(1, 1)], ..Feed::default() }).unwrap();
+    drop(store);
+    let after = std::fs::read(&database).unwrap();
+    std::fs::write(&database, before).unwrap();
+    let refused = Store::open(folder.path()).unwrap_err().to_string();
+    assert!(refused.contains("the last 1 times are missing"), "{refused}");
+    std::fs::write(&database, after).unwrap();
+    assert_eq!(Store::open(folder.path()).unwrap().events_after(1, 0, 10, usize::MAX).unwrap().len(), 1);
+}
+
+#[test]
+fn what_was_brought_and_given_up_goes_with_its_subscription() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let webhook = Webhook::new("https://example.com/".into(), Some("whsec_x".into()));
+    let letter = |cursor| DeadLetter { subscription: 1, cursor, at: 5, attempts: 3, status: 500 };
+    let feed = Feed {
+        subscribed: vec![subscription(1, 0)],
+        webhooks: vec![(1, webhook)],
+        dead_letters: vec![letter(1), letter(2)],
+        ..Feed::default()
+    };
+    store.deliver(batch(), feed).unwrap();
+    store.deliver(batch(), Feed { buried: vec![(1, 1)], ..Feed::default() }).unwrap();
+    drop(store);
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.dead_letters(1).unwrap(), [letter(2)]);
+    assert_eq!(store.webhooks().unwrap().len(), 1);
+    store.deliver(batch(), Feed { removed: vec![1], ..Feed::default() }).unwrap();
+    assert_eq!((store.dead_letters(1).unwrap(), store.webhooks().unwrap()), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn the_leaf_of_a_manifest_is_the_last_one_up_to_a_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let leaf = |index: u64, manifest: &str, sequence| Leaf {
+        index,
+        manifest: manifest.into(),
+        sequence,
+        public: Hash::of(&[index as u8]),
+        withdrawn: index == 2,
+    };
+    let branch = Branch { level: 0, position: 0, hash: Hash::of(b"x") };
+    let leaves = vec![leaf(0, "a", 3), leaf(1, "b", 4), leaf(2, "a", 9)];
+    let feed = Feed { indexed: Some(9), leaves, branches: vec![branch], ..Feed::default() };
+    store.deliver(batch(), feed).unwrap();
+    assert_eq!(store.tree().unwrap(), (9, 3));
+    let of = |manifest: &str, at| store.leaf_of(manifest, at).unwrap().map(|leaf| leaf.index);
+    assert_eq!(
+        [of("a", 2), of("a", 3), of("a", 8), of("a", 9), of("b", 9)],
+        [None, Some(0), Some(0), Some(2), Some(1)]
+    );
+    assert_eq!((store.branch(0, 0).unwrap(), store.branch(1, 0).unwrap()), (Some(branch.hash), None));
+    store.deliver(batch(), Feed { felled: true, indexed: Some(0), ..Feed::default() }).unwrap();
+    assert_eq!((store.tree().unwrap(), store.branch(0, 0).unwrap()), ((0, 0), None));
 }
