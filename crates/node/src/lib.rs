@@ -33,6 +33,7 @@ mod replies;
 mod identity;
 mod outbound;
 mod refusal;
+pub mod versions;
 mod clock;
 mod chance;
 

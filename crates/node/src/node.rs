@@ -15,6 +15,7 @@ use crate::refusal::{Class, Error, Refusal};
 use crate::replies::Replies;
 use crate::resolve::{Pages, delegates};
 use crate::tokens::Tokens;
+use crate::versions::{Versions, announced};
 use aql::{Constraints, OverBudget};
 use feed::subscription::{RETENTION_DAYS, RETENTION_DAYS_MIN};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
@@ -52,6 +53,8 @@ pub struct Config {
     pub operator: Operator,
     /// Days for which subscribers can read again what they were told; a month when absent, a week at least.
     pub feed_retention_days: Option<u32>,
+    /// Who publishes a schema, where that is not the host of its URL.
+    pub schema_publishers: Vec<(schema::SchemaId, Did)>,
 }
 
 /// Who answers for a node, as its manifest says.
@@ -88,6 +91,7 @@ pub struct Node {
     pub(crate) pages: Pages,
     pub(crate) tokens: Tokens,
     pub(crate) identity: Arc<Identity>,
+    pub(crate) versions: Arc<Versions>,
     pub(crate) dids: Dids,
     pub(crate) clock: Clock,
     pub(crate) unverified_issuer: Option<Did>,
@@ -166,6 +170,9 @@ impl Node {
                  in SSL_CERT_FILE"
             );
         }
+        let pinned = &config.schema_publishers;
+        let versions = Arc::new(Versions::open(&config.data, &identity, pinned, config.public_url.as_deref(), &clock)?);
+        versions.adopt(announced(&store, &catalog)?);
         let (store, identity) = (Arc::new(store), Arc::new(identity));
         let feeds = Feeds::open(Parts {
             store: Arc::clone(&store),
@@ -186,7 +193,8 @@ impl Node {
             tokens: Tokens::default(),
             identity,
             dids: Dids::new(Arc::new(door)),
-            keeper: Some(Keeper::start(&catalog, &clock)?),
+            keeper: Some(Keeper::start(&catalog, &versions, &clock)?),
+            versions,
             clock,
             unverified_issuer: config.unverified_issuer.clone(),
             over_budget: config.over_budget,
@@ -208,6 +216,7 @@ impl Node {
         self.courier.take();
         self.keeper.take();
         self.clock.keep_now();
+        self.versions.keep_now(self.clock.millis());
         self.catalog.close()
     }
 
@@ -310,6 +319,9 @@ impl Node {
             }
             if let Some(retry) = refusal.retry_after_ms {
                 members.insert("retry_after_ms".into(), json!(retry));
+            }
+            if let Some((name, said)) = refusal.said.as_deref() {
+                members.insert((*name).into(), said.clone());
             }
         }
         self.identity.sign(json!({
@@ -433,12 +445,13 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn start(catalog: &Arc<Catalog>, clock: &Clock) -> Result<Self, Error> {
-        let (catalog, clock) = (Arc::clone(catalog), clock.clone());
+    fn start(catalog: &Arc<Catalog>, versions: &Arc<Versions>, clock: &Clock) -> Result<Self, Error> {
+        let (catalog, versions, clock) = (Arc::clone(catalog), Arc::clone(versions), clock.clone());
         let (stop, stopped) = channel();
         let run = move || {
             while stopped.recv_timeout(Duration::from_millis(500)) == Err(RecvTimeoutError::Timeout) {
                 clock.keep();
+                versions.keep(clock.millis());
                 if let Err(error) = catalog.keep() {
                     tracing::error!(%error, "the index cannot be written to disk; questions go on from memory");
                 }

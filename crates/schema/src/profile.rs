@@ -152,7 +152,7 @@ impl MappingLink {
         }
         let url = at.required("url")?;
         let text = url.string()?;
-        if !text.starts_with("https://") {
+        if !text.starts_with("https://") && !is_loopback(text) {
             return url.refuse(Code::InvalidValue, "an `https` address belongs here");
         }
         let digest = match at.member("sha256") {
@@ -185,6 +185,14 @@ impl MappingLink {
         let back = self.directionality == Directionality::Bidirectional && (self.to, self.from) == (from, to);
         (self.from, self.to) == (from, to) || back
     }
+}
+
+/// Plain HTTP is spoken with this machine only, where nobody stands in between (decisions/0127).
+fn is_loopback(url: &str) -> bool {
+    let host = url.strip_prefix("http://").and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let name = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(name, _)| name);
+    let digits = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    !host.contains('@') && (name == "localhost" || digits.is_ok_and(|address| address.is_loopback()))
 }
 
 fn versions(at: &At<'_>) -> Result<BTreeSet<Version>, Refusal> {

@@ -8,6 +8,7 @@ use crate::serving::{Serving, cannot_serve};
 use json::json;
 use node::{Config, DoorPolicy, Operator};
 use rustix::process::{Resource, Rlimit, setrlimit};
+use schema::SchemaId;
 use server::{Bounds, Tls};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -84,6 +85,10 @@ pub(crate) struct Serve {
     #[arg(long = "jurisdiction", value_name = "COUNTRY", value_parser = country)]
     jurisdictions: Vec<String>,
 
+    /// Who publishes a schema, where that is not the host of its URL: their mappings are taken; may be repeated
+    #[arg(long = "schema-publisher", value_name = "SCHEMA=DID", value_parser = publisher)]
+    schema_publishers: Vec<(SchemaId, Did)>,
+
     /// The OpenTelemetry collector that spans are sent to, OTLP over HTTP, such as http://127.0.0.1:4318
     #[cfg(feature = "otel")]
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
@@ -140,6 +145,7 @@ impl Serve {
             door: DoorPolicy { private_networks: self.private_networks, ..DoorPolicy::default() },
             unverified_issuer: self.unverified_issuer.clone(),
             operator: self.operator(),
+            schema_publishers: self.schema_publishers.clone(),
             ..Config::default()
         })
     }
@@ -233,6 +239,12 @@ impl Telemetry {
 fn country(text: &str) -> Result<String, String> {
     let letters = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase());
     letters.then(|| text.to_owned()).ok_or_else(|| "two capital letters, such as IT".to_owned())
+}
+
+fn publisher(text: &str) -> Result<(SchemaId, Did), String> {
+    let (schema, publisher) = text.rsplit_once('=').ok_or("write it as SCHEMA=DID")?;
+    let schema = SchemaId::parse(schema).ok_or("a schema is named by its https URL or URN")?;
+    Ok((schema, Did::parse(publisher).map_err(|error| error.to_string())?))
 }
 
 fn did(text: &str) -> Result<Did, String> {

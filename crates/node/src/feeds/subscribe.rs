@@ -15,6 +15,7 @@ use crate::node::{Node, Purpose};
 use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_window, commit_refused, issued_at, missing, text};
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Accepted, Received, reused, verify};
+use crate::versions::{MEMBERS, beneath};
 use aql::{Category, Instant};
 use feed::subscription::{DOMAIN_MAX, ISSUER_MAX, RATE_MAX, SNAPSHOT_MAX, TOTAL_MAX};
 use feed::{Acknowledgement, EventType, Request, Seen, SetChange, Transport};
@@ -90,17 +91,27 @@ impl Node {
     }
 
     async fn subscribe_received(self: &Arc<Self>, received: Received, terms: &Terms) -> Result<Vec<u8>, Error> {
+        let form = received.form;
+        let subscribed = self.take_in(received, terms).await;
+        subscribed.map_err(|error| beneath(form, error))
+    }
+
+    async fn take_in(self: &Arc<Self>, received: Received, terms: &Terms) -> Result<Vec<u8>, Error> {
         let keys = self.issuer_keys(&received).await?;
         let delegation = self.delegation(&received, keys.as_deref()).await?;
         let (node, terms) = (Arc::clone(self), terms.clone());
         self.off_thread(move || {
             let accepted = received.verify(keys.as_deref(), delegation)?;
             let intent = json::canonical(accepted.document.root());
+            let exchange = accepted.exchange.clone();
             if let Some(known) = node.known(&accepted, &intent)? {
-                return Ok(known);
+                return node.recorded(exchange.as_ref(), known);
             }
             node.charge(&accepted.issuer, Purpose::Message)?;
-            node.feeds.subscribe(accepted, intent, &terms)
+            let now = node.clock.millis();
+            node.versions.count(accepted.schema, exchange.as_ref(), accepted.issuer.as_str(), now);
+            let acknowledged = node.feeds.subscribe(accepted, intent, &terms)?;
+            node.recorded(exchange.as_ref(), acknowledged)
         })
         .await
     }
@@ -432,7 +443,8 @@ fn read(id: &str, bytes: &[u8]) -> Result<Control, Error> {
     if !root.is_object() {
         return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a request is an object").into());
     }
-    if let Some((name, _)) = root.members().find(|(name, _)| !CONTROL_MEMBERS.contains(name)) {
+    if let Some((name, _)) = root.members().find(|(name, _)| !CONTROL_MEMBERS.contains(name) && !MEMBERS.contains(name))
+    {
         let detail = format!("a request about a subscription has {}", CONTROL_MEMBERS.join(", "));
         return Err(Refusal::new(Class::InvalidInput, "unknown_field", detail).at(Pointer::root().child(name)).into());
     }
