@@ -56,7 +56,7 @@ pub(crate) const THEMES: &[(&str, &str)] = files![
 
 /// The floors of the versioning profile.
 #[cfg(feature = "http")]
-pub(crate) const VERSIONING: &str = include_str!("../../../conformance/profiles/versioning.json");
+pub(crate) const VERSIONING: &str = include_str!("../../../spec/profiles/versioning.json");
 
 /// What the texts demand.
 pub(crate) const REQUIREMENTS: &str = include_str!("../../../spec/requirements.toml");

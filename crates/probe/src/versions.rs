@@ -1,7 +1,7 @@
 //! RFC 0024 §6: what a node does about versions, where one exchange does not show it: its profile as a whole, a mapping
 //! for every pair, warnings exactly where they are due, mappings of others, and how long the handshake takes.
 //!
-//! INVARIANT: the floor is the one that `conformance/profiles/versioning.json` declares.
+//! INVARIANT: the floor is the one that `spec/profiles/versioning.json` declares.
 
 #![expect(clippy::indexing_slicing, reason = "a JSON object indexed by name inserts the member or yields null")]
 

@@ -190,9 +190,11 @@ impl MappingLink {
 /// Plain HTTP is spoken with this machine only, where nobody stands in between (decisions/0127).
 fn is_loopback(url: &str) -> bool {
     let host = url.strip_prefix("http://").and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
-    let name = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(name, _)| name);
-    let digits = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    !host.contains('@') && (name == "localhost" || digits.is_ok_and(|address| address.is_loopback()))
+    let port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(|(_, after)| port(after)).map_or(host, |(name, _)| name);
+    let digits =
+        |name: &str| name.starts_with("127.") && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    name == "localhost" || name == "[::1]" || digits(name)
 }
 
 fn versions(at: &At<'_>) -> Result<BTreeSet<Version>, Refusal> {
@@ -205,4 +207,27 @@ fn versions(at: &At<'_>) -> Result<BTreeSet<Version>, Refusal> {
         return Err(Refusal::limit(Code::ProfileInvalid, place, "profile.versions", VERSIONS_MAX, elements.len()));
     }
     elements.iter().map(Version::read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_for_this_machine() {
+        for url in ["http://localhost/a", "http://127.0.0.1:7420/a", "http://[::1]:1/a", "http://[::1]/a"] {
+            assert!(is_loopback(url), "{url}");
+        }
+        for url in [
+            "http://node.example/a",
+            "http://127.0.0.1.node.example/a",
+            "http://127.0.0.1@node.example/a",
+            "http://localhost:1@node.example/a",
+            "http://[::2]/a",
+            "ftp://localhost/a",
+            "",
+        ] {
+            assert!(!is_loopback(url), "{url}");
+        }
+    }
 }
