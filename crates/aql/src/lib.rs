@@ -63,4 +63,4 @@ pub use resolve::{
     Contribution, Judgement, Match, Outcome, OverBudget, RANKING_ID, RANKING_VERSION, Ranking, Rejection, Resolution,
     Scoring, Share, judge, rank, refuse, resolve,
 };
-pub use response::Responder;
+pub use response::{Recorded, Responder};

@@ -24,6 +24,17 @@ pub struct Responder<'a> {
     pub rejected_max: usize,
     /// Where the next page begins, when there is one.
     pub next_cursor: Option<&'a str>,
+    /// What was agreed about versions.
+    pub recorded: Recorded<'a>,
+}
+
+/// What an answer records of the agreement about versions (RFC 0024 §8); nothing when nobody spoke of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recorded<'a> {
+    /// The version that the answer is in.
+    pub schema_version: Option<&'a str>,
+    /// That a version in use will go.
+    pub deprecation_warning: Option<&'a json::Value>,
 }
 
 impl Responder<'_> {
@@ -44,6 +55,10 @@ impl Responder<'_> {
             self.write_match(intent, found, position, &mut writer)?;
         }
         writer.end_array();
+        if let Some(warning) = self.recorded.deprecation_warning {
+            writer.name("deprecation_warning");
+            writer.value(warning);
+        }
         writer.name("evaluated_at");
         writer.string(&self.evaluated_at.to_string());
         writer.name("intent_id");
@@ -72,6 +87,10 @@ impl Responder<'_> {
         writer.string("provider");
         writer.name("response_id");
         writer.string(self.response_id);
+        if let Some(version) = self.recorded.schema_version {
+            writer.name("schema_version");
+            writer.string(version);
+        }
         if let Some(signature) = signature {
             writer.name("signature");
             writer.value(signature);

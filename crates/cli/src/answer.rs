@@ -22,6 +22,7 @@ pub(crate) fn sign(
         evaluated_at: now,
         rejected_max,
         next_cursor: None,
+        recorded: aql::Recorded::default(),
     };
     let write = |signature: Option<&json::Value>| responder.write(intent, resolution, signature).map_err(unanswered);
     let body = write(None)?;

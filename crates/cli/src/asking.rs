@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::Text;
+use crate::handshake;
 use crate::page::Page;
 use crate::peer::{Message, Peer, Said};
 use crate::question::Sent;
@@ -21,8 +22,11 @@ pub(crate) fn ask(peer: &Peer, text: &Text, sent: &Sent, all: bool) -> Result<An
     let mut answered = Answered { pages: Vec::new(), page: Page::default() };
     let mut cursor = None;
     loop {
-        let said = peer.ask(Message::Intent { bytes: sent.bytes.clone(), cursor }, text)?;
+        let said = peer.ask(Message::Intent { bytes: sent.message(), cursor }, text)?;
         let root = said.document.root();
+        if let Some(agreement) = &sent.agreement {
+            handshake::check(agreement, root, peer.address())?;
+        }
         let audit = aql::audit(&sent.intent, root, &Limits::STANDARD, answered.page.found.len());
         let next = root.get("next_cursor").and_then(Node::as_str).map(str::to_owned);
         let page = Page::read(&sent.intent, root);

@@ -125,6 +125,11 @@ impl Failure {
         self
     }
 
+    /// The stable code, where there is one.
+    pub(crate) fn code(&self) -> Option<&str> {
+        self.code.as_deref()
+    }
+
     /// What is wrong, in words.
     pub(crate) fn message(&self) -> &str {
         &self.message

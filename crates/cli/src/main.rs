@@ -10,6 +10,7 @@ mod candidates;
 mod draft;
 mod explanation;
 mod files;
+mod handshake;
 mod house;
 mod keys;
 mod page;

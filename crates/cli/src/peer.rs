@@ -121,6 +121,15 @@ impl Peer {
         })
     }
 
+    /// The manifest of the node and what it is called; nothing where none is published.
+    pub(crate) fn manifest(&self) -> Result<Option<(Vec<u8>, String)>, Failure> {
+        let reply = self.runtime.block_on(self.caller.client.get(&[".well-known", "oap-tool.json"]));
+        let reply = reply.map_err(|error| unreached(&error))?;
+        let document = Document::parse(&reply.body, &json::Limits::OURS).ok().filter(|_| reply.status == 200);
+        let named = document.and_then(|document| document.root().get("tool")?.get("did")?.as_str().map(str::to_owned));
+        Ok(named.map(|did| (reply.body, did)))
+    }
+
     /// Whether a node answers at the address, and under which name.
     pub(crate) fn health(&self) -> Option<String> {
         let reply = self.runtime.block_on(self.caller.client.get(&["health"])).ok()?;
@@ -276,7 +285,10 @@ fn refusal(error: Node<'_>, address: &str) -> Refusal {
     let retry = details.and_then(|details| details.get("retry_after_ms")).and_then(Node::as_f64);
     Refusal {
         code: text("code").unwrap_or("refused").to_owned(),
-        at: text("pointer").and_then(|at| Pointer::parse(at).ok()).unwrap_or_else(Pointer::root),
+        // What we put around a signed intent is not in the file.
+        at: text("pointer")
+            .and_then(|at| Pointer::parse(at.strip_prefix("/payload").unwrap_or(at)).ok())
+            .unwrap_or_else(Pointer::root),
         message: error.get("message").and_then(Node::as_str).unwrap_or("the node refuses").to_owned(),
         retry_after: retry.filter(|millis| *millis >= 0.0).map(|millis| Duration::from_millis(millis as u64)),
         address: address.to_owned(),

@@ -8,7 +8,8 @@ use crate::failure::Failure;
 use crate::files::Text;
 use crate::{chance, output};
 use aql::{Instant, Intent, Limits};
-use json::{Document, Node, Pointer};
+use json::{Document, Node, Pointer, json};
+use schema::{Agreement, Permits, Version};
 use std::path::{Path, PathBuf};
 use trust::{Did, DidDocument, DidError, Method, SignatureError, Signed, SigningKey, Verified};
 
@@ -24,6 +25,17 @@ pub(crate) struct Sent {
     pub(crate) intent: Intent,
     /// The signed intent in canonical form.
     pub(crate) bytes: Vec<u8>,
+    /// The version around it, where it was signed without one.
+    pub(crate) wrapped: Option<Vec<u8>>,
+    /// What the answer is held to.
+    pub(crate) agreement: Option<Agreement>,
+}
+
+impl Sent {
+    /// What is sent.
+    pub(crate) fn message(&self) -> Vec<u8> {
+        self.wrapped.clone().unwrap_or_else(|| self.bytes.clone())
+    }
 }
 
 /// Reads and completes an intent whose window is open; `key` is asked for only when there is something to sign.
@@ -31,12 +43,13 @@ pub(crate) fn to_send<'k>(
     text: &Text,
     key: impl FnOnce() -> Result<&'k SigningKey, Failure>,
     now: Instant,
+    agreed: Option<&Agreement>,
 ) -> Result<Sent, Failure> {
     let document = text.document(&Limits::STANDARD.json)?;
-    let document = match document.root().get("signature") {
-        Some(_) => document,
-        None => signed(text, document.root(), key()?, now)?,
-    };
+    let named = document.root().get("schema_version").is_some();
+    let version = agreed.filter(|_| !named).map(|agreed| agreed.version);
+    let was_signed = document.root().get("signature").is_some();
+    let document = if was_signed { document } else { signed(text, document.root(), key()?, now, version)? };
     let intent = Intent::read(document.root(), &Limits::STANDARD).map_err(|refusal| text.refused(&refusal))?;
     intent.check_window(now, &Limits::STANDARD).map_err(|refusal| text.refused(&refusal))?;
     // What can be seen to be wrong here need not travel.
@@ -45,7 +58,12 @@ pub(crate) fn to_send<'k>(
     if signer.method() == Method::Key {
         proof.verify_with(&keys_of(&signer, &[])?).map_err(|error| text.unproved(&error))?;
     }
-    Ok(Sent { intent, bytes: json::canonical(document.root()) })
+    let wrapped = version.filter(|_| was_signed).map(|version| {
+        json::canonical_value(&schema::wrap(document.root().to_value(), None, version, Permits::default()))
+    });
+    // Whoever names a version himself gets it, or nothing.
+    let agreement = agreed.filter(|_| !named).cloned();
+    Ok(Sent { intent, bytes: json::canonical(document.root()), wrapped, agreement })
 }
 
 /// Reads, completes and verifies an intent; `key` is asked for only when there is something to sign.
@@ -58,7 +76,7 @@ pub(crate) fn read<'k>(
     let document = text.document(&Limits::STANDARD.json)?;
     let document = match document.root().get("signature") {
         Some(_) => document,
-        None => signed(text, document.root(), key()?, now)?,
+        None => signed(text, document.root(), key()?, now, None)?,
     };
     let verified = verify(text, &document, did_document)?;
     let intent = verified.try_map(|document| Intent::read(document.root(), &Limits::STANDARD));
@@ -68,9 +86,18 @@ pub(crate) fn read<'k>(
 }
 
 /// Completes and signs a draft.
-fn signed(text: &Text, root: Node<'_>, key: &SigningKey, now: Instant) -> Result<Document, Failure> {
+fn signed(
+    text: &Text,
+    root: Node<'_>,
+    key: &SigningKey,
+    now: Instant,
+    version: Option<Version>,
+) -> Result<Document, Failure> {
     let intent_id = draft::intent_id(&chance::uuid()?);
     let mut completed = draft::complete(root, Missing { intent_id, issuer: key.did_key(), now });
+    if let (Some(members), Some(version)) = (completed.intent.as_object_mut(), version) {
+        members.insert("schema_version".to_owned(), json!(version.to_string()));
+    }
     own_issuer(text, root, key)?;
     // Read first: a mistake in the draft is the better news than one in its signature.
     let intent = Intent::parse(completed.intent.to_string().as_bytes(), &Limits::STANDARD);

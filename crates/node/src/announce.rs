@@ -14,6 +14,7 @@ use crate::quota;
 use crate::receipts::{DELIVERIES_MAX, SIGNATURES_MAX};
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
 use crate::tokens::TOKENS_MAX;
+use crate::versions;
 use feed::subscription;
 use json::{Value, json};
 use std::num::NonZeroU32;
@@ -101,6 +102,7 @@ impl Node {
                 "discover": at("/oap/discover"),
                 "receipt_verify": at("/oap/receipt-verify"),
                 "receipt_chain_export": at("/oap/receipt-chain/export"),
+                "mappings": at("/oap/mappings"),
             },
             "auth": [{"method": "anonymous"}],
             "actions": [self.action(base)],
@@ -124,6 +126,7 @@ impl Node {
             "aql": {"levels": LEVELS, "resolver_role": "provider"},
             "limits": limits(),
             "ranking_function": ranking(),
+            "schema_compatibility": self.versions.published(base, self.clock.now()),
         });
         // A manifest names only what is there: without a receipt about this node nothing is said of one.
         if let (Some(levels), Some(members)) = (self.attested(), manifest.as_object_mut()) {
@@ -228,6 +231,10 @@ pub(crate) fn limits() -> Value {
             "restrictions": gate::RESTRICTIONS_MAX, "audience": gate::AUDIENCE_MAX,
             "restriction_visits": gate::RESTRICTION_VISITS_MAX, "views": gate::VIEWS_MAX,
             "view_bytes": gate::VIEW_BYTES_MAX,
+        },
+        "versions": {
+            "issuers": versions::ISSUERS_MAX, "counterparty_mappings": versions::MAPPINGS_MAX,
+            "mapping_steps": schema::STEPS_MAX, "mapping_bytes": schema::MAPPING_LIMITS.bytes,
         },
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
         "edge": {

@@ -7,6 +7,7 @@ use crate::invoke::ACTION;
 use crate::node::Node;
 use crate::publish::text;
 use crate::refusal::{Class, Error, Refusal};
+use crate::versions;
 use json::{Document, Limits, Pointer, Value, json};
 use std::collections::BTreeSet;
 use trust::Did;
@@ -44,7 +45,9 @@ fn read(bytes: &[u8]) -> Result<String, Error> {
     if !root.is_object() {
         return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a wish is an object with `intent`").into());
     }
-    if let Some((name, _)) = root.members().find(|(name, _)| !MEMBERS.contains(name)) {
+    if let Some((name, _)) =
+        root.members().find(|(name, _)| !MEMBERS.contains(name) && !versions::MEMBERS.contains(name))
+    {
         return Err(wrong("unknown_field", "a wish has `intent`, `principal_did` and `constraints`", name));
     }
     let wish = text(&document, "intent")?;

@@ -12,6 +12,7 @@ use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_plain, check_window, co
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
+use crate::versions::{ANNOUNCEMENT, MEMBERS};
 use aql::{Constraints, Instant};
 use json::{Document, Limits, Pointer, Value, json};
 use std::collections::BTreeMap;
@@ -120,6 +121,7 @@ impl Node {
             let _alone = node.deleting.try_lock().map_err(|_| busy())?;
             let at = node.clock.millis();
             node.withdraw_all(&deletion, at)?;
+            node.versions.forget(deletion.principal.as_str());
             Ok(node.deletion_receipt(&deletion, at))
         })
         .await
@@ -156,7 +158,9 @@ impl Node {
                 ids.insert(change.id, change.operation == Operation::Put);
             }
         }
-        Ok(ids.into_iter().filter_map(|(id, active)| active.then_some(id)).collect())
+        // What the node announced stays announced, even if it asks itself.
+        let active = ids.into_iter().filter(|(id, active)| *active && !id.starts_with(ANNOUNCEMENT));
+        Ok(active.map(|(id, _)| id).collect())
     }
 
     /// Says what was done, and no more: records are withdrawn, their history stays in the log.
@@ -180,7 +184,8 @@ fn read(bytes: &[u8]) -> Result<Deletion, Error> {
     if !root.is_object() {
         return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a request for deletion is an object").into());
     }
-    if let Some((name, _)) = root.members().find(|(name, _)| !REQUEST_MEMBERS.contains(name)) {
+    if let Some((name, _)) = root.members().find(|(name, _)| !REQUEST_MEMBERS.contains(name) && !MEMBERS.contains(name))
+    {
         let detail = format!("a request for deletion has {}", REQUEST_MEMBERS.join(", "));
         return Err(Refusal::new(Class::InvalidInput, "unknown_field", detail).at(Pointer::root().child(name)).into());
     }

@@ -12,7 +12,8 @@ use crate::node::Node;
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Accepted, Decided, Judged, candidate, evaluator};
-use aql::{Decision, Intent, Limits};
+use crate::versions::MEMBERS;
+use aql::Decision;
 use json::{Document, Pointer, Value, Writer, json};
 use std::sync::Arc;
 
@@ -29,7 +30,9 @@ impl Node {
     pub async fn explain(self: &Arc<Self>, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         let request = Document::parse(bytes, &REQUEST)?;
         let root = request.root();
-        if let Some((name, _)) = root.members().find(|(name, _)| !["intent", "candidate_id"].contains(name)) {
+        if let Some((name, _)) =
+            root.members().find(|(name, _)| !["intent", "candidate_id"].contains(name) && !MEMBERS.contains(name))
+        {
             let at = Pointer::root().child(name);
             let detail = "an explanation is asked for with `intent` and `candidate_id`";
             return Err(Refusal::new(Class::InvalidInput, "unknown_field", detail).at(at).into());
@@ -37,7 +40,6 @@ impl Node {
         let at = Pointer::root().child("intent");
         let missing = || Refusal::new(Class::InvalidInput, "missing_field", "the signed intent belongs here").at(at);
         let document = root.get("intent").ok_or_else(missing)?.to_document();
-        let intent = Intent::read(document.root(), &Limits::STANDARD)?;
         let wanted = match root.get("candidate_id") {
             None => None,
             Some(id) => Some(id.as_str().map(str::to_owned).ok_or_else(|| {
@@ -45,7 +47,7 @@ impl Node {
                 Refusal::new(Class::InvalidInput, "wrong_type", "a candidate is named by a text").at(at)
             })?),
         };
-        let received = self.receive_for_explanation(intent, document)?;
+        let received = self.receive_for_explanation(document)?;
         let keys = self.issuer_keys(&received).await?;
         let delegation = self.delegation(&received, keys.as_deref()).await?;
         let (node, lane) = (Arc::clone(self), Lane::of(&received.intent.constraints));

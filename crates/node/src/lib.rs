@@ -35,6 +35,7 @@ mod replies;
 mod identity;
 mod outbound;
 mod refusal;
+pub mod versions;
 mod clock;
 mod witness;
 mod chance;

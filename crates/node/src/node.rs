@@ -17,6 +17,7 @@ use crate::replies::Replies;
 use crate::resolve::{Accepted, Pages, delegates};
 use crate::source;
 use crate::tokens::Tokens;
+use crate::versions::{Versions, announced};
 use crate::witness::Witness;
 use aql::{Constraints, OverBudget};
 use feed::subscription::{RETENTION_DAYS, RETENTION_DAYS_MIN};
@@ -57,6 +58,8 @@ pub struct Config {
     pub questions_per_day: Option<NonZeroU32>,
     /// A file outside the data folder that remembers how far the history had come.
     pub witness: Option<PathBuf>,
+    /// Who publishes a schema, where that is not the host of its URL.
+    pub schema_publishers: Vec<(schema::SchemaId, Did)>,
 }
 
 /// Who answers for a node, as its manifest says.
@@ -93,6 +96,7 @@ pub struct Node {
     pub(crate) pages: Pages,
     pub(crate) tokens: Tokens,
     pub(crate) identity: Arc<Identity>,
+    pub(crate) versions: Arc<Versions>,
     pub(crate) dids: Dids,
     /// What is sent to addresses that others chose goes through it.
     pub(crate) door: Arc<Door>,
@@ -171,6 +175,9 @@ impl Node {
                  in SSL_CERT_FILE"
             );
         }
+        let pinned = &config.schema_publishers;
+        let versions = Arc::new(Versions::open(&config.data, &identity, pinned, config.public_url.as_deref(), &clock)?);
+        versions.adopt(announced(&store, &catalog)?);
         let (store, identity, door) = (Arc::new(store), Arc::new(identity), Arc::new(door));
         let witness = config.witness.as_deref().map(|path| Witness::open(path, &store, identity.did())).transpose()?;
         let witness = witness.map(Arc::new);
@@ -196,7 +203,8 @@ impl Node {
             identity,
             dids,
             door,
-            keeper: Some(Keeper::start(&catalog, &clock, witness.clone(), &store)?),
+            keeper: Some(Keeper::start(&catalog, &versions, &clock, witness.clone(), &store)?),
+            versions,
             witness,
             ledger: config.questions_per_day.map(Ledger::new),
             clock,
@@ -221,6 +229,7 @@ impl Node {
         self.postman.take();
         self.keeper.take();
         self.clock.keep_now();
+        self.versions.keep_now(self.clock.millis());
         if let Some(witness) = &self.witness {
             witness.note(&self.store)?;
         }
@@ -338,6 +347,9 @@ impl Node {
             if let Some(retry) = refusal.retry_after_ms {
                 members.insert("retry_after_ms".into(), json!(retry));
             }
+            if let Some((name, said)) = refusal.said.as_deref() {
+                members.insert((*name).into(), said.clone());
+            }
         }
         self.identity.sign(json!({
             "oap_version": "1.0",
@@ -421,11 +433,13 @@ struct Keeper {
 impl Keeper {
     fn start(
         catalog: &Arc<Catalog>,
+        versions: &Arc<Versions>,
         clock: &Clock,
         witness: Option<Arc<Witness>>,
         store: &Arc<Store>,
     ) -> Result<Self, Error> {
-        let (catalog, clock, store) = (Arc::clone(catalog), clock.clone(), Arc::clone(store));
+        let (catalog, versions) = (Arc::clone(catalog), Arc::clone(versions));
+        let (clock, store) = (clock.clone(), Arc::clone(store));
         let (stop, stopped) = channel();
         let run = move || {
             while stopped.recv_timeout(Duration::from_millis(500)) == Err(RecvTimeoutError::Timeout) {
@@ -433,6 +447,7 @@ impl Keeper {
                 if let Some(Err(error)) = witness.as_ref().map(|witness| witness.note(&store)) {
                     tracing::error!(%error, "how far the history has come cannot be written down");
                 }
+                versions.keep(clock.millis());
                 if let Err(error) = catalog.keep() {
                     tracing::error!(%error, "the index cannot be written to disk; questions go on from memory");
                 }

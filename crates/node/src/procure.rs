@@ -11,8 +11,10 @@ use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies;
 use crate::resolve::{Accepted, reused};
+use crate::versions::PROCUREMENT;
 use aql::{Amount, Instant, Intent, Limits};
 use json::{Document, Kind, Pointer, Value, json};
+use schema::Exchange;
 use std::sync::Arc;
 use trust::{Delegation, Did, SignedList};
 
@@ -26,7 +28,7 @@ const CATEGORIES: [&str; 6] = [
     "information_retrieval",
 ];
 
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 16] = [
     "intent_id",
     "category",
     "issued_at",
@@ -40,6 +42,9 @@ const MEMBERS: [&str; 13] = [
     "fallbacks",
     "broadcast_to",
     "signatures",
+    "schema_version",
+    "version_negotiation",
+    "schema_id",
 ];
 
 /// Alternatives that an intent may name.
@@ -53,11 +58,15 @@ struct Procurement {
     agent: Did,
     /// As commercial intents: what is wanted, then the alternatives in their order.
     intents: Vec<Intent>,
+    /// In which versions it is read and answered, where it says so.
+    exchange: Option<Exchange>,
 }
 
 /// The document, when bytes that are no intent are a procurement intent.
 pub(crate) fn recognized(bytes: &[u8]) -> Option<Document> {
     let document = Document::parse(bytes, &Limits::STANDARD.json).ok()?;
+    let payload = schema::NegotiatedRequest::read(document.root()).map_or(document.root(), |request| request.payload);
+    let document = payload.to_document();
     let category = document.root().get("category")?.as_str()?;
     // An intent of RFC 0020 with a category of RFC 0013 stays the mistake that it is.
     let own = document.root().get("principal_did").is_some();
@@ -72,7 +81,8 @@ impl Node {
         document: Document,
         cursor: Option<&str>,
     ) -> Result<Vec<u8>, Error> {
-        let (procurement, digest) = (Procurement::read(&document, self.clock.now())?, replies::digest(bytes));
+        let (mut procurement, digest) = (Procurement::read(&document, self.clock.now())?, replies::digest(bytes));
+        procurement.exchange = self.hear(PROCUREMENT, bytes)?.exchange().cloned();
         let key = replies::key(procurement.principal.as_str(), &procurement.intent_id, "");
         if self.replies.is_other(key, digest, self.clock.millis())? {
             return Err(reused().into());
@@ -125,7 +135,8 @@ impl Node {
         for intent in procurement.intents {
             let (document, issuer) = (document.root().to_document(), procurement.principal.clone());
             let (delegation, viewer) = (delegation.clone(), viewer.clone());
-            let accepted = Accepted { intent, delegation, document, digest, issuer, viewer };
+            let (schema, exchange) = (PROCUREMENT, procurement.exchange.clone());
+            let accepted = Accepted { intent, delegation, document, digest, issuer, viewer, schema, exchange };
             if single || self.has_matches(&accepted)? {
                 return Ok(accepted);
             }
@@ -160,7 +171,7 @@ impl Procurement {
             let intent = Document::of(&value).map_err(Error::fault)?;
             intents.push(Intent::read(intent.root(), &Limits::STANDARD)?);
         }
-        Ok(Self { intent_id, principal, agent, intents })
+        Ok(Self { intent_id, principal, agent, intents, exchange: None })
     }
 }
 

@@ -10,6 +10,7 @@ use crate::node::Node;
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
+use crate::versions::{ANNOUNCEMENT, Announcement, MEMBERS, announced, not_taken_back};
 use aql::Instant;
 use json::{Document, Limits, Pointer, json};
 use std::sync::Arc;
@@ -91,12 +92,34 @@ impl Node {
                 check_authority(*kind, record_of(&publication.document), publication.publisher.as_str())?;
                 node.check_audience(restrictions, id, gate::weight(&publication.document))?;
             }
+            let announces = node.check_announcement(&publication)?;
             let batch = publication.batch(node.clock.millis());
             let committed = debug_span!("commit").in_scope(|| node.store.commit(batch)).map_err(commit_refused)?;
             debug_span!("index").in_scope(|| node.catalog.read_to(&node.store, node.store.sequence()))?;
+            if announces {
+                node.versions.adopt(announced(&node.store, &node.catalog)?);
+            }
             Ok(debug_span!("sign").in_scope(|| node.acknowledge(&publication, &committed)))
         })
         .await
+    }
+
+    /// Whether a publication announces the end of a version, which only the node itself may, and within the rules.
+    fn check_announcement(&self, publication: &Publication) -> Result<bool, Error> {
+        match &publication.asks {
+            Asks::Put { id, kind, .. } if id.starts_with(ANNOUNCEMENT) => {
+                if *kind != Kind::Receipt || publication.publisher != *self.identity.did() {
+                    let detail = "what begins with this name is announced by the node itself";
+                    let at = Pointer::root().child("record").child("receipt_id");
+                    return Err(Refusal::new(Class::PolicyBlock, "publisher_not_authorized", detail).at(at).into());
+                }
+                let announcement = Announcement::read(record_of(&publication.document), self.clock.now())?;
+                self.versions.consider(&announcement)?;
+                Ok(true)
+            }
+            Asks::Withdraw { id } if id.starts_with(ANNOUNCEMENT) => Err(not_taken_back().into()),
+            Asks::Put { .. } | Asks::Withdraw { .. } => Ok(false),
+        }
     }
 
     /// Evidence may carry the signature of somebody else, and there is room for so much of it about one subject.
@@ -231,7 +254,7 @@ fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
         return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a publication is an object").into());
     }
     let known: &[&str] = if withdraws.is_some() { &WITHDRAW } else { &PUT };
-    if let Some((name, _)) = root.members().find(|(name, _)| !known.contains(name)) {
+    if let Some((name, _)) = root.members().find(|(name, _)| !known.contains(name) && !MEMBERS.contains(name)) {
         let detail = format!("a publication has {}", known.join(", "));
         let at = Pointer::root().child(name);
         return Err(Refusal::new(Class::InvalidInput, "unknown_field", detail).at(at).into());

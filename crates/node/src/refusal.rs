@@ -3,7 +3,7 @@
 //! A refusal is theirs: it names a stable code, the place, and the limit when one was passed, and it is signed. A
 //! fault is ours: the log has it all, the caller learns only that it happened. `spec/refusals.toml` lists every code.
 
-use json::{Exceeded, Pointer};
+use json::{Exceeded, Pointer, Value};
 
 /// The classes of refusals that the core protocol knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,18 +84,27 @@ pub struct Refusal {
     pub limit: Option<Box<Exceeded>>,
     /// After how many milliseconds it may be tried again, if that would help.
     pub retry_after_ms: Option<u64>,
+    /// What else helps to mend it, under a name of its own in the details.
+    pub said: Option<Box<(&'static str, Value)>>,
 }
 
 impl Refusal {
     /// A refusal of the whole message.
     pub fn new(class: Class, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { class, code, at: Pointer::root(), detail: detail.into(), limit: None, retry_after_ms: None }
+        Self { class, code, at: Pointer::root(), detail: detail.into(), limit: None, retry_after_ms: None, said: None }
     }
 
     /// The same, at a place.
     #[must_use]
     pub fn at(mut self, at: Pointer) -> Self {
         self.at = at;
+        self
+    }
+
+    /// The same, with something more that helps.
+    #[must_use]
+    pub(crate) fn saying(mut self, name: &'static str, value: Value) -> Self {
+        self.said = Some(Box::new((name, value)));
         self
     }
 
@@ -158,6 +167,7 @@ impl From<aql::Refusal> for Refusal {
             detail: refusal.detail,
             limit: refusal.limit.map(Box::new),
             retry_after_ms: None,
+            said: None,
         }
     }
 }

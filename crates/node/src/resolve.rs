@@ -28,7 +28,8 @@ use crate::procure;
 use crate::quota::Purpose;
 use crate::refusal::Error;
 use crate::replies::{self, Known};
-use aql::{Category, Constraints, Decision, Intent, Resolution, Responder};
+use crate::versions;
+use aql::{Category, Constraints, Decision, Intent, Recorded, Resolution, Responder};
 use json::{Document, Pointer, Value, json};
 use pages::Walk;
 use std::sync::Arc;
@@ -87,16 +88,20 @@ impl Node {
         received: Received,
         cursor: Option<&str>,
     ) -> Result<Vec<u8>, Error> {
-        receive::check_category(&received.intent)?;
-        let keys = self.issuer_keys(&received).await?;
-        let delegation = self.delegation(&received, keys.as_deref()).await?;
-        let cursor = cursor.map(str::to_owned);
-        let (node, lane) = (Arc::clone(self), Lane::of(&received.intent.constraints));
-        self.work_in(lane, move || {
-            let accepted = received.verify(keys.as_deref(), delegation)?;
-            node.answer_once(&accepted, cursor.as_deref())
-        })
-        .await
+        let form = received.form;
+        let answered = async {
+            receive::check_category(&received.intent)?;
+            let keys = self.issuer_keys(&received).await?;
+            let delegation = self.delegation(&received, keys.as_deref()).await?;
+            let cursor = cursor.map(str::to_owned);
+            let (node, lane) = (Arc::clone(self), Lane::of(&received.intent.constraints));
+            self.work_in(lane, move || {
+                let accepted = received.verify(keys.as_deref(), delegation)?;
+                node.answer_once(&accepted, cursor.as_deref())
+            })
+            .await
+        };
+        answered.await.map_err(|error| versions::beneath(form, error))
     }
 
     /// The same bytes again are the same answer; other bytes under the same name are refused.
@@ -136,6 +141,8 @@ impl Node {
                 if let Some(chain) = &accepted.delegation {
                     self.tokens.spend(chain, now)?;
                 }
+                let issuer = accepted.issuer.as_str();
+                self.versions.count(accepted.schema, accepted.exchange.as_ref(), issuer, now);
                 debug_span!("enumerate").in_scope(|| self.walk(accepted))?
             }
         };
@@ -181,7 +188,7 @@ impl Node {
             let place = walk.queue.place();
             let page = debug_span!("judge").in_scope(|| self.page(accepted, walk, most))?;
             let next = if page.more { Some(chance::name()?) } else { None };
-            let written = debug_span!("sign").in_scope(|| self.write(&accepted.intent, &page, key, next.as_deref()))?;
+            let written = debug_span!("sign").in_scope(|| self.write(accepted, &page, key, next.as_deref()))?;
             let (count, bytes) = (page.matches.len(), written.answer.len());
             if bytes <= PAGE_BYTES || count <= 1 {
                 return Ok((page, next, written));
@@ -395,7 +402,8 @@ impl Node {
     }
 
     /// R6: the answer is written once, signed as those bytes and sent as those bytes.
-    fn write(&self, intent: &Intent, page: &Page, key: replies::Key, next: Option<&str>) -> Result<Written, Error> {
+    fn write(&self, accepted: &Accepted, page: &Page, key: replies::Key, next: Option<&str>) -> Result<Written, Error> {
+        let (intent, exchange) = (&accepted.intent, accepted.exchange.as_ref());
         let (response_id, evaluated_at) = (response_id(key)?, self.clock.now());
         let mut policies = Vec::new();
         let mut named = |decided: &Decided| {
@@ -415,14 +423,21 @@ impl Node {
             rejection.judgement.policy_decision_ref = named(decided);
             resolution.rejections.push(rejection);
         }
+        let version = exchange.map(|exchange| exchange.answer.to_string());
         let responder = Responder {
             response_id: &response_id,
             resolver_did: self.identity.did().as_str(),
             evaluated_at,
             rejected_max: REJECTED,
             next_cursor: next,
+            recorded: Recorded {
+                schema_version: version.as_deref(),
+                deprecation_warning: exchange.and_then(|exchange| exchange.warning.as_ref()),
+            },
         };
-        let answer = self.identity.sign_last(responder.write(intent, &resolution, None)?);
+        let answer = self.versions.outbound(exchange, responder.write(intent, &resolution, None)?)?;
+        let answer = self.identity.sign_last(answer);
+        self.versions.check_outward(exchange, &answer)?;
         Ok(Written { response_id, answer, policies })
     }
 

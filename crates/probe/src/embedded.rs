@@ -51,7 +51,12 @@ pub(crate) const THEMES: &[(&str, &str)] = files![
     "node/records.json",
     "node/routing.json",
     "node/standing.json",
+    "node/versions.json",
 ];
+
+/// The floors of the versioning profile.
+#[cfg(feature = "http")]
+pub(crate) const VERSIONING: &str = include_str!("../../../spec/profiles/versioning.json");
 
 /// What the texts demand.
 pub(crate) const REQUIREMENTS: &str = include_str!("../../../spec/requirements.toml");

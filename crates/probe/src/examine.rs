@@ -1,5 +1,5 @@
-//! RFC 0020 §7: examines a live node and says, requirement by requirement, whether it meets levels Q1 to Q3, and S1 to
-//! S3 of the subscription mechanics that Q3 names.
+//! RFC 0020 §7, RFC 0024 §6: examines a live node and says, requirement by requirement, whether it meets levels Q1 to
+//! Q3, S1 to S3 of the subscription mechanics that Q3 names, and V1 to V3 of versions.
 
 use crate::completeness::{self, Completeness};
 use crate::corpus::{Case, Corpus};
@@ -13,6 +13,7 @@ use json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use trust::SigningKey;
 
 /// How an examination is done.
 pub struct Settings {
@@ -24,6 +25,8 @@ pub struct Settings {
     pub seed: [u8; 32],
     /// Tells the seconds since 1970.
     pub clock: Arc<dyn Fn() -> i64 + Send + Sync>,
+    /// The key of somebody whose mappings the node's operator trusts; without it V3 cannot be shown.
+    pub publisher: Option<SigningKey>,
 }
 
 /// What became of one requirement.
@@ -99,11 +102,16 @@ pub fn examine(target: Target, settings: Settings, progress: &(dyn Fn(usize, usi
     let corpus = Corpus::embedded()?;
     let only = settings.only.as_deref().unwrap_or_default();
     let meant = |case: &&Case| case.id.contains(only) || case.requirement.contains(only);
-    let cases: Vec<&Case> = corpus.cases().map(|(_, case)| case).filter(meant).collect();
+    let (mut cases, alone): (Vec<&Case>, Vec<&Case>) =
+        corpus.cases().map(|(_, case)| case).filter(meant).partition(|case| case.kind != "measure");
     let (did, has_records) = (target.did().to_owned(), target.records.is_some());
     let about = About::of(&target.url(""), &target.manifest);
-    let live = Live::new(target, settings.seed, settings.clock);
-    let outcomes = share(settings.connections, &cases, |case| live.put(case), progress);
+    let mut live = Live::new(target, settings.seed, settings.clock);
+    live.publisher = settings.publisher;
+    let mut outcomes = share(settings.connections, &cases, |case| live.put(case), progress);
+    // What is measured is measured when nothing else is asked.
+    outcomes.extend(alone.iter().map(|case| live.put(case)));
+    cases.extend(alone);
     let surface = surface::look(&live);
     let measured = has_records && COMPLETENESS.contains(only);
     let completeness = measured.then(|| completeness::measure(&live, settings.connections)).transpose()?;
@@ -191,11 +199,15 @@ impl Examination {
     }
 
     /// Every level with whether it is met; each includes those before it of its letter.
-    pub fn levels(&self) -> [(&'static str, Level); 6] {
+    pub fn levels(&self) -> [(&'static str, Level); 9] {
         let (s1, s2, s3) = (self.meets("S1"), self.meets("S2"), self.meets("S3"));
         let levels = [("Q1", self.q1()), ("Q2", self.q2()), ("Q3", self.q3())];
         let [q1, q2, q3] = levels;
-        [q1, q2, q3, ("S1", s1), ("S2", s1.and(s2)), ("S3", s1.and(s2).and(s3))]
+        let (v1, v2, v3) = (self.meets("V1"), self.meets("V2"), self.meets("V3"));
+        let of_feeds = [("S1", s1), ("S2", s1.and(s2)), ("S3", s1.and(s2).and(s3))];
+        let of_versions = [("V1", v1), ("V2", v1.and(v2)), ("V3", v1.and(v2).and(v3))];
+        let ([s1, s2, s3], [v1, v2, v3]) = (of_feeds, of_versions);
+        [q1, q2, q3, s1, s2, s3, v1, v2, v3]
     }
 
     /// Whether the requirements that a level adds are met: none fails, and each that can be shown over HTTP is shown.

@@ -151,6 +151,7 @@ pub fn resolve(intent: &Value, candidates: &[Value], over_budget: OverBudget) ->
         evaluated_at,
         rejected_max: usize::MAX,
         next_cursor: None,
+        recorded: aql::Recorded::default(),
     };
     let response = read_back(&responder.write(&intent, &resolution, None).map_err(stopped)?);
     let scale = intent.budget.as_ref().map_or(2, |budget| budget.scale());

@@ -24,6 +24,8 @@ mod shown;
 mod steps;
 mod surface;
 mod target;
+#[cfg(feature = "http")]
+mod versions;
 mod wire;
 
 pub use anyhow::Error;

@@ -39,7 +39,7 @@ const OF_JSON: [&str; 11] = [
 ];
 
 /// Codes that are said only after an intent was read to its end.
-const AFTER_READING: [&str; 9] = [
+const AFTER_READING: [&str; 11] = [
     "intent_expired",
     "intent_not_yet_valid",
     "validity_too_long",
@@ -49,6 +49,9 @@ const AFTER_READING: [&str; 9] = [
     "regex_budget_exceeded",
     "signature_missing",
     "invalid_did",
+    // What a version is good for is judged by the handshake, not by the reader.
+    "schema_version_invalid",
+    "schema_version_not_accepted",
 ];
 
 /// Seconds by which the edge of a window is missed, since clocks go on while a message travels.
@@ -59,6 +62,8 @@ pub struct Live {
     pub(crate) target: Target,
     pub(crate) parties: Parties,
     published: Mutex<Vec<(String, String)>>,
+    /// Whose mappings the node's operator trusts, where that is known.
+    pub(crate) publisher: Option<SigningKey>,
 }
 
 /// What became of a case.
@@ -75,7 +80,7 @@ const NO_RECORDS: &str = "the node has no endpoint for records, so nothing can b
 impl Live {
     /// Makes keys for a run from 32 random bytes; `clock` tells the seconds since 1970.
     pub fn new(target: Target, seed: [u8; 32], clock: Clock) -> Self {
-        Self { target, parties: Parties::new(seed, clock), published: Mutex::default() }
+        Self { target, parties: Parties::new(seed, clock), published: Mutex::default(), publisher: None }
     }
 
     /// Puts a case and says what became of it.
@@ -86,6 +91,8 @@ impl Live {
             "verify" => self.put_signature(case),
             "parse" => self.put_bytes(case),
             "steps" => steps::put(self, case),
+            #[cfg(feature = "http")]
+            "versions" | "measure" => crate::versions::put(self, case),
             _ => self.put_question(case),
         };
         done.unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")))

@@ -285,6 +285,10 @@ impl Course<'_> {
                 parent.insert(name.to_owned(), self.fill(value, 0)?);
             }
         }
+        if let Some(mut wrapper) = step.get("wrap").map(|wrapper| self.fill(wrapper, 0)).transpose()? {
+            wrapper["payload"] = document;
+            document = wrapper;
+        }
         let mut body = document.to_string().into_bytes();
         if let Some(length) = step["bytes"].as_u64() {
             ensure!(body.len() as u64 <= length, "the message is longer than {length} bytes already");
@@ -313,7 +317,7 @@ impl Course<'_> {
         let streams = step["stream"] == json!(true);
         let asks = !streams && turn.intent && turn.method == "POST" && turn.url.starts_with(&self.live.target.intent);
         if status == 200 && asks {
-            self.live.audit(&turn.body, said, turn.earlier)?;
+            self.live.audit(&unwrapped(&turn.body), said, turn.earlier)?;
             self.check_window(turn)?;
         }
         let details = &said.value["error"]["details"];
@@ -344,7 +348,7 @@ impl Course<'_> {
 
     /// An answer is made inside the window of its intent.
     fn check_window(&self, turn: &Turn) -> Result<()> {
-        let asked: Value = serde_json::from_slice(&turn.body)?;
+        let asked: Value = serde_json::from_slice(&unwrapped(&turn.body))?;
         let time = |value: &Value| value.as_str().and_then(Instant::parse_rfc3339);
         let made = time(&turn.said.value["evaluated_at"]).context("the answer does not say when it was made")?;
         let closes = time(&asked["validity"]["to"]).context("the intent has no end")?;
@@ -448,6 +452,8 @@ impl Course<'_> {
                 _ => {
                     if let Some(name) = inner.strip_prefix("did:") {
                         parties.key(name).did_key().as_str().to_owned()
+                    } else if let Some(which) = inner.strip_prefix("version:") {
+                        version(&self.live.target.manifest, which)?
                     } else if let Some(seconds) = inner.strip_prefix("now") {
                         parties.time(if seconds.is_empty() { 0 } else { seconds.parse()? })
                     } else {
@@ -479,4 +485,25 @@ impl Course<'_> {
         let ours = |entry: &&Value| entry["candidate_id"].as_str().is_some_and(|id| id.contains(self.run.as_str()));
         whole.pointer(list)?.as_array()?.iter().find(ours)?.pointer(&format!("/{rest}"))
     }
+}
+
+/// The message inside of what may stand around it (RFC 0024 §4.2).
+fn unwrapped(body: &[u8]) -> Vec<u8> {
+    let message: Value = serde_json::from_slice(body).unwrap_or_default();
+    message.get("payload").map_or_else(|| body.to_vec(), |payload| payload.to_string().into_bytes())
+}
+
+/// A version of the intent that the manifest accepts: `lowest`, `highest` or `default`.
+fn version(manifest: &Value, which: &str) -> Result<String> {
+    const INTENT: &str = "https://openagentprotocol.eu/schemas/v1.0/oap-intent.schema.json";
+    let entry = &manifest["schema_compatibility"][INTENT];
+    let numbers = |version: &&str| -> Vec<u64> { version.split('.').filter_map(|part| part.parse().ok()).collect() };
+    let accepted = entry["accepts"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let found = match which {
+        "lowest" => accepted.min_by_key(numbers),
+        "highest" => accepted.max_by_key(numbers),
+        "default" => entry["default"].as_str(),
+        _ => bail!("`{which}` is no way to choose a version"),
+    };
+    found.map(str::to_owned).context("the manifest has no versions of the intent")
 }

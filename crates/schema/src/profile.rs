@@ -152,7 +152,7 @@ impl MappingLink {
         }
         let url = at.required("url")?;
         let text = url.string()?;
-        if !text.starts_with("https://") {
+        if !text.starts_with("https://") && !is_loopback(text) {
             return url.refuse(Code::InvalidValue, "an `https` address belongs here");
         }
         let digest = match at.member("sha256") {
@@ -187,6 +187,16 @@ impl MappingLink {
     }
 }
 
+/// Plain HTTP is spoken with this machine only, where nobody stands in between (decisions/0127).
+fn is_loopback(url: &str) -> bool {
+    let host = url.strip_prefix("http://").and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(|(_, after)| port(after)).map_or(host, |(name, _)| name);
+    let digits =
+        |name: &str| name.starts_with("127.") && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    name == "localhost" || name == "[::1]" || digits(name)
+}
+
 fn versions(at: &At<'_>) -> Result<BTreeSet<Version>, Refusal> {
     let elements = at.elements()?;
     if elements.is_empty() {
@@ -197,4 +207,27 @@ fn versions(at: &At<'_>) -> Result<BTreeSet<Version>, Refusal> {
         return Err(Refusal::limit(Code::ProfileInvalid, place, "profile.versions", VERSIONS_MAX, elements.len()));
     }
     elements.iter().map(Version::read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_for_this_machine() {
+        for url in ["http://localhost/a", "http://127.0.0.1:7420/a", "http://[::1]:1/a", "http://[::1]/a"] {
+            assert!(is_loopback(url), "{url}");
+        }
+        for url in [
+            "http://node.example/a",
+            "http://127.0.0.1.node.example/a",
+            "http://127.0.0.1@node.example/a",
+            "http://localhost:1@node.example/a",
+            "http://[::2]/a",
+            "ftp://localhost/a",
+            "",
+        ] {
+            assert!(!is_loopback(url), "{url}");
+        }
+    }
 }

@@ -48,6 +48,12 @@ const SCHEMAS: [(&str, &str); 26] = schemas![
     "rialto-receipt-chain.schema.json",
 ];
 
+/// Earlier versions of schemas, which stay where they are (RFC 0024 §3.4).
+const EARLIER: [(&str, &str); 2] = [
+    ("oap-intent-1.2.schema.json", include_str!("../../../spec/families/oap-intent-1.2.schema.json")),
+    ("oap-intent-response-1.2.schema.json", include_str!("../../../spec/families/oap-intent-response-1.2.schema.json")),
+];
+
 /// The address in the examples of `openapi.json`.
 const EXAMPLE_BASE: &str = "http://127.0.0.1:7420";
 
@@ -89,7 +95,7 @@ pub(crate) async fn schema(
     name: Name,
 ) -> Response<Body> {
     let name = name.map(|axum::extract::Path(name)| name).unwrap_or_default();
-    match SCHEMAS.iter().find(|(known, _)| *known == name) {
+    match SCHEMAS.iter().chain(&EARLIER).find(|(known, _)| *known == name) {
         Some((_, schema)) => {
             let media_type = HeaderValue::from_static("application/schema+json; charset=utf-8");
             reply::with_type(StatusCode::OK, media_type, *schema)

@@ -5,7 +5,10 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use axum::http::{Response, StatusCode};
+use node::versions::Notice;
 use node::{Class, Error, Exhibit, Node, Refusal};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// The media type of signed documents.
 const OAP_JSON: HeaderValue = HeaderValue::from_static("application/oap+json; charset=utf-8");
@@ -26,6 +29,25 @@ pub(crate) fn with_type(status: StatusCode, media_type: HeaderValue, bytes: impl
     let mut response = Response::new(bytes.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+/// The same reply, with what RFC 9745, RFC 8594 and RFC 8288 have programs look for: since when the version is
+/// deprecated, when it goes, and the record that announced it, which lies at this node.
+pub(crate) fn deprecated(mut response: Response<Body>, notice: &Notice, base: &str) -> Response<Body> {
+    let seconds = u64::try_from(notice.sunset.seconds()).unwrap_or_default();
+    let sunset = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds));
+    let record = utf8_percent_encode(&notice.record, NON_ALPHANUMERIC);
+    let told = [
+        ("deprecation", format!("@{}", notice.announced_at.seconds())),
+        ("sunset", sunset),
+        ("link", format!("<{base}/oap/records/{record}>; rel=\"deprecation\"; type=\"application/json\"")),
+    ];
+    for (name, value) in told {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
     response
 }
 

@@ -16,7 +16,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Router};
 use json::{Limits, json};
-use node::{Class, Error, Node, Refusal};
+use node::{Class, Error, Node, Refusal, versions};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn of(routes: impl Iterator<Item = (&'static str, MethodRouter<Shared>)>, shared
 }
 
 /// Every path and what it does; the same list as in `openapi.json`.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 29] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 31] {
     [
         ("/oap/intent", post(intent)),
         ("/oap/intent/socket", get(intent_socket)),
@@ -90,6 +90,8 @@ pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 29] {
         ("/oap-conformance-receipt.json", get(conformance_receipt)),
         ("/oap/receipt-verify", post(verify_receipt)),
         ("/oap/receipt-chain/export", get(receipt_chain)),
+        ("/oap/mappings", post(bring_mapping)),
+        ("/oap/mappings/{name}", get(mapping)),
         ("/.well-known/oap-tool.json", get(manifest)),
         ("/.well-known/did.json", get(did_document)),
         ("/health", get(health)),
@@ -202,7 +204,8 @@ async fn intent(
         }
         let terms = subscriptions::terms(shared.base(&headers, &uri), &query, &headers)?;
         let cursor = query.get("cursor").map(String::as_str);
-        shared.node.answer_or_subscribe(&bytes, cursor, &terms).await.map(reply::signed)
+        let answer = shared.node.answer_or_subscribe(&bytes, cursor, &terms).await?;
+        Ok(shared.signed(answer))
     };
     answered.await.unwrap_or_else(|error| reply::refused(&shared.node, &asked.id, &error))
 }
@@ -237,7 +240,9 @@ async fn explain(
 ) -> Response<Body> {
     let explained = async {
         let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
-        shared.node.explain(&bytes).await
+        let heard = shared.node.hear(versions::EXPLAIN, &bytes)?;
+        let answer = shared.node.explain(heard.payload()).await.map_err(|error| heard.place(error))?;
+        shared.node.record_version(&heard, answer)
     };
     shared.reply(&asked, explained.await)
 }
@@ -281,7 +286,9 @@ async fn publish(
 ) -> Response<Body> {
     let published = async {
         let bytes = request::body(&headers, body, &Limits::DOCUMENT, asked.patience.body).await?;
-        shared.node.publish(&bytes).await
+        let heard = shared.node.hear(versions::PUBLICATION, &bytes)?;
+        let answer = shared.node.publish(heard.payload()).await.map_err(|error| heard.place(error))?;
+        shared.node.record_version(&heard, answer)
     };
     shared.reply(&asked, published.await)
 }
@@ -295,7 +302,10 @@ async fn withdraw(
 ) -> Response<Body> {
     let withdrawn = async {
         let bytes = request::body(&headers, body, &Limits::DOCUMENT, asked.patience.body).await?;
-        shared.node.withdraw(&request::name(name)?, &bytes).await
+        let heard = shared.node.hear(versions::WITHDRAWAL, &bytes)?;
+        let answer =
+            shared.node.withdraw(&request::name(name)?, heard.payload()).await.map_err(|error| heard.place(error))?;
+        shared.node.record_version(&heard, answer)
     };
     shared.reply(&asked, withdrawn.await)
 }
@@ -324,7 +334,9 @@ async fn invoke(
 ) -> Response<Body> {
     let invoked = async {
         let bytes = request::body(&headers, body, &Limits::DOCUMENT, asked.patience.body).await?;
-        shared.node.invoke(&bytes).await
+        let heard = shared.node.hear(versions::REQUEST, &bytes)?;
+        let answer = shared.node.invoke(heard.payload()).await.map_err(|error| heard.place(error))?;
+        shared.node.record_version(&heard, answer)
     };
     shared.reply(&asked, invoked.await)
 }
@@ -355,7 +367,9 @@ async fn delete_data(
 ) -> Response<Body> {
     let deleted = async {
         let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
-        shared.node.delete_data(&bytes).await
+        let heard = shared.node.hear(versions::DELETION, &bytes)?;
+        let answer = shared.node.delete_data(heard.payload()).await.map_err(|error| heard.place(error))?;
+        shared.node.record_version(&heard, answer)
     };
     shared.reply(&asked, deleted.await)
 }
@@ -376,9 +390,32 @@ async fn discover(
     let discovered = async {
         let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
         let (node, base) = (Arc::clone(&shared.node), shared.base(&headers, &uri));
-        blocking(move || node.discover(&bytes, &base)).await
+        blocking(move || {
+            let heard = node.hear(versions::DISCOVER, &bytes)?;
+            let answer = node.discover(heard.payload(), &base).map_err(|error| heard.place(error))?;
+            node.record_version(&heard, answer)
+        })
+        .await
     };
     shared.reply(&asked, discovered.await)
+}
+
+async fn bring_mapping(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response<Body> {
+    let brought = async {
+        let bytes = request::body(&headers, body, &Limits::DOCUMENT, asked.patience.body).await?;
+        shared.node.bring_mapping(&bytes).await
+    };
+    shared.reply(&asked, brought.await)
+}
+
+async fn mapping(State(shared): State<Shared>, Extension(asked): Extension<Asked>, name: Name) -> Response<Body> {
+    let found = request::name(name).map_err(Error::from).and_then(|name| shared.node.mapping(&name));
+    shared.reply(&asked, found)
 }
 
 async fn conformance_receipt(State(shared): State<Shared>, Extension(asked): Extension<Asked>) -> Response<Body> {
@@ -396,7 +433,12 @@ async fn verify_receipt(
     let verified = async {
         let bytes = request::body(&headers, body, &Limits::DOCUMENT, asked.patience.body).await?;
         let node = Arc::clone(&shared.node);
-        blocking(move || node.verify_receipt(&bytes)).await
+        blocking(move || {
+            let heard = node.hear(versions::RECEIPT, &bytes)?;
+            let answer = node.verify_receipt(heard.payload()).map_err(|error| heard.place(error))?;
+            node.record_version(&heard, answer)
+        })
+        .await
     };
     shared.reply(&asked, verified.await)
 }
@@ -462,8 +504,18 @@ pub(crate) async fn blocking<T: Send + 'static>(
 impl Shared {
     pub(crate) fn reply(&self, asked: &Asked, outcome: Result<Vec<u8>, Error>) -> Response<Body> {
         match outcome {
-            Ok(bytes) => reply::signed(bytes),
+            Ok(bytes) => self.signed(bytes),
             Err(error) => reply::refused(&self.node, &asked.id, &error),
+        }
+    }
+
+    /// A signed answer, with the headers that repeat a warning in it.
+    pub(crate) fn signed(&self, answer: Vec<u8>) -> Response<Body> {
+        let notice = self.node.notice(&answer);
+        let response = reply::signed(answer);
+        match notice {
+            Some(notice) => reply::deprecated(response, &notice, self.base.as_deref().unwrap_or_default()),
+            None => response,
         }
     }
 

@@ -9,7 +9,7 @@ use axum::extract::{Query, State};
 use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, Response, Uri};
 use json::Limits;
-use node::{Class, Endpoint, Error, POLL_MS_MAX, Refusal, Secret, Terms, Transport};
+use node::{Class, Endpoint, Error, POLL_MS_MAX, Refusal, Secret, Terms, Transport, versions};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +84,10 @@ pub(crate) async fn control(
 ) -> Response<Body> {
     let obeyed = async {
         let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
-        shared.node.control(&request::name(name)?, &bytes).await
+        let heard = shared.node.hear(versions::CONTROL, &bytes)?;
+        let answer =
+            shared.node.control(&request::name(name)?, heard.payload()).await.map_err(|error| heard.place(error))?;
+        shared.node.record_version(&heard, answer)
     };
     shared.reply(&asked, obeyed.await)
 }

@@ -63,7 +63,7 @@ const ROOMS: &[Room] = &[
     room("feed", 3, &["aql", "trust", "json"]),
     room("node", 4, BELOW_NODE),
     room("server", 5, BELOW_SERVER),
-    room("probe", 5, &["node", "aql", "trust", "json"]),
+    room("probe", 5, &["node", "schema", "aql", "trust", "json"]),
     room("cli", 6, BELOW_CLI),
     work("reference", &[]),
     work("conformance", BELOW_CLI_AND_TWIN),

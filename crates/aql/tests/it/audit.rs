@@ -22,6 +22,7 @@ fn answer(intent: &Intent, candidates: &[Value], over_budget: OverBudget) -> Opt
         evaluated_at: Instant::parse_rfc3339(AT).unwrap(),
         rejected_max: 20,
         next_cursor: None,
+        recorded: aql::Recorded::default(),
     };
     let signature = json!({"alg": "EdDSA", "value": "AAAA"});
     let bytes = responder.write(intent, &resolution, Some(&signature)).ok()?;

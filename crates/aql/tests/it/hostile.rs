@@ -191,6 +191,7 @@ fn the_deepest_record_is_judged_and_shown_on_a_small_stack() {
             evaluated_at: intent.validity.from(),
             rejected_max: 1,
             next_cursor: None,
+            recorded: aql::Recorded::default(),
         };
         String::from_utf8(responder.write(&intent, &resolution, None).unwrap()).unwrap()
     });

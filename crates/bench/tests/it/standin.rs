@@ -97,6 +97,7 @@ fn answer(request: &[u8], candidates: &[Candidate]) -> Vec<u8> {
         evaluated_at: Instant::from_unix(1_790_000_000, 0),
         rejected_max: 3,
         next_cursor: None,
+        recorded: aql::Recorded::default(),
     };
     let body = responder.write(&intent, &resolution, None).unwrap();
     let signature = json::json!({

@@ -3,6 +3,7 @@
 use crate::asking::{self, Answered};
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Text};
+use crate::handshake::{self, Wanted, When};
 use crate::keys::{KeyChoice, Signer};
 use crate::output::resolution::{self, Layout};
 use crate::output::text::{json_line, json_lines};
@@ -11,6 +12,7 @@ use crate::peer::{Destination, Peer, Said};
 use crate::question::{self, Sent};
 use crate::receipts::Place;
 use crate::{clock, output::question as whole};
+use schema::Agreement;
 use std::path::{Path, PathBuf};
 
 /// Ask a node
@@ -74,8 +76,7 @@ impl Ask {
         let peer = Peer::new(&self.destination)?;
         let text = Text::read(&self.intent)?;
         let signer = Signer::new(&self.key);
-        let sent = question::to_send(&text, || signer.key(), clock::now())?;
-        let answered = asking::ask(&peer, &text, &sent, self.all)?;
+        let (sent, answered) = self.ask(&peer, &text, &signer)?;
         self.keep(&sent, &answered)?;
         let noted = self.note(&sent, &answered, &peer);
         if self.json {
@@ -95,6 +96,36 @@ impl Ask {
         // The answer is shown first: it was given, whether or not it could be noted.
         noted?;
         Ok(if answered.conforms() { Exit::Fine } else { Exit::No })
+    }
+
+    /// Agrees about the version first, as RFC 0024 §3.2 has it; when the node has changed its mind, once more.
+    fn ask(&self, peer: &Peer, text: &Text, signer: &Signer<'_>) -> Result<(Sent, Answered), Failure> {
+        let Some(wanted) = Wanted::intent() else { return self.ask_in(peer, text, signer, None) };
+        let now = clock::now();
+        // What can be seen to be wrong is said before anybody is asked.
+        question::to_send(text, || signer.key(), now, None)?;
+        let met = handshake::agree(peer, &wanted, When::Remembered, now)?;
+        let agreed = met.as_ref().map(|met| &met.agreement);
+        match self.ask_in(peer, text, signer, agreed) {
+            Err(failure) if agreed.is_some() && handshake::is_over(&failure) => {
+                let met = handshake::agree(peer, &wanted, When::Now, now)?;
+                self.ask_in(peer, text, signer, met.as_ref().map(|met| &met.agreement))
+            }
+            asked => asked,
+        }
+    }
+
+    fn ask_in(
+        &self,
+        peer: &Peer,
+        text: &Text,
+        signer: &Signer<'_>,
+        agreed: Option<&Agreement>,
+    ) -> Result<(Sent, Answered), Failure> {
+        agreed.into_iter().for_each(handshake::warn);
+        let sent = question::to_send(text, || signer.key(), clock::now(), agreed)?;
+        let answered = asking::ask(peer, text, &sent, self.all)?;
+        Ok((sent, answered))
     }
 
     /// Appends the question and its answer to the asker's own chain.

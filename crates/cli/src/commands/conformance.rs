@@ -3,7 +3,7 @@
 
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::keys::{KeyChoice, Signer};
+use crate::keys::{self, KeyChoice, Signer};
 use crate::output::text::{json_lines, shown, wrap};
 use crate::output::{self, BAD, DIM, GOOD, STRONG, WARN, count, paint};
 use crate::{chance, clock, house};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// Examine a live node against the conformance corpus
 ///
 /// Puts every case of the corpus that can be put over HTTP to the node at URL, publishing records of its own and
-/// withdrawing them afterwards, and reports levels Q1 to Q3 of RFC 0020, and S1 to S3 of the subscriptions that it
-/// names, requirement by requirement. A set of records with known answers shows how much of them comes back
+/// withdrawing them afterwards, and reports levels Q1 to Q3 of RFC 0020, S1 to S3 of the subscriptions that it names,
+/// and V1 to V3 of RFC 0024, requirement by requirement. A set of records with known answers shows how much of them comes back
 /// (`aql_completeness_ratio`). With --receipt the findings of a whole examination are signed. The exit code is 0 when
 /// the level asked for is met.
 #[derive(clap::Args)]
@@ -49,6 +49,10 @@ pub(crate) struct Conformance {
     #[arg(long, value_name = "FILE", conflicts_with = "only")]
     receipt: Option<PathBuf>,
 
+    /// The key of somebody whose mappings the node's operator trusts (`rialto serve --schema-publisher`); V3 needs it
+    #[arg(long, value_name = "FILE")]
+    publisher_key: Option<PathBuf>,
+
     #[command(flatten)]
     key: KeyChoice,
 }
@@ -62,6 +66,28 @@ enum Wanted {
     /// Feeds and streams, too
     #[value(name = "Q3")]
     Q3,
+    /// Versions: a profile, the handshake, warnings
+    #[value(name = "V1")]
+    V1,
+    /// Signed mappings between every pair, too
+    #[value(name = "V2")]
+    V2,
+    /// Mappings of others, and a quick handshake, too
+    #[value(name = "V3")]
+    V3,
+}
+
+impl Wanted {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Q1 => "Q1",
+            Self::Q2 => "Q2",
+            Self::Q3 => "Q3",
+            Self::V1 => "V1",
+            Self::V2 => "V2",
+            Self::V3 => "V3",
+        }
+    }
 }
 
 /// Failed cases of one requirement that are shown; --json has them all.
@@ -79,6 +105,7 @@ impl Conformance {
             connections: self.connections,
             seed: *chance::seed()?,
             clock: Arc::new(|| clock::now().seconds()),
+            publisher: self.publisher_key.as_deref().map(keys::load).transpose()?,
         };
         let bar = house::bar("examining", 0);
         let examined = probe::examine(target, settings, &|done, of| {
@@ -92,12 +119,8 @@ impl Conformance {
         if let Some(path) = &self.receipt {
             self.write_receipt(&examined, path)?;
         }
-        let reached = match self.level {
-            Wanted::Q1 => examined.q1(),
-            Wanted::Q2 => examined.q2(),
-            Wanted::Q3 => examined.q3(),
-        };
-        Ok(if reached == Level::Met { Exit::Fine } else { Exit::No })
+        let met = examined.levels().contains(&(self.level.name(), Level::Met));
+        Ok(if met { Exit::Fine } else { Exit::No })
     }
 
     fn write_receipt(&self, examined: &Examination, path: &Path) -> Result<(), Failure> {
@@ -143,7 +166,11 @@ fn described(examined: &Examination) -> String {
             Level::NotMet => (BAD, "is not met"),
             Level::NotShown => (WARN, "is not shown"),
         };
-        let of = if name.starts_with('Q') { "RFC 0020" } else { "RFC 0022" };
+        let of = match name.chars().next() {
+            Some('Q') => "RFC 0020",
+            Some('V') => "RFC 0024",
+            _ => "RFC 0022",
+        };
         text.push_str(&format!("{}\n", paint(style, format!("{of} level {name} {verdict}"))));
     }
     text

@@ -139,7 +139,7 @@ impl Asked {
     }
 
     fn signed(&self, asker: &SigningKey) -> Result<Sent, Failure> {
-        question::to_send(&self.text(), || Ok(asker), clock::now())
+        question::to_send(&self.text(), || Ok(asker), clock::now(), None)
     }
 
     fn answered(&self, peer: &Peer, asker: &SigningKey) -> Result<String, Failure> {
@@ -169,7 +169,7 @@ impl Asked {
 /// A question that stays open, and a newcomer who lowers its price.
 fn watched(peer: &Peer, asker: &SigningKey) -> Result<String, Failure> {
     let text = Text::carried("examples/intents/watch-translation-prices.json", STANDING);
-    let sent = question::to_send(&text, || Ok(asker), clock::now())?;
+    let sent = question::to_send(&text, || Ok(asker), clock::now(), None)?;
     let mut note = watch::subscribe(peer, &text, &sent, false, None, String::new())?;
     let newcomer = keys::fleeting()?;
     let mut lines = paint(DIM, format!("a standing intent; {} promises to tell what changes", peer.address())) + "\n";

@@ -90,7 +90,7 @@ impl Explain {
         let peer = Peer::new(&self.destination)?;
         let text = Text::read(intent)?;
         let signer = Signer::new(&self.key);
-        let sent = question::to_send(&text, || signer.key(), clock::now())?;
+        let sent = question::to_send(&text, || signer.key(), clock::now(), None)?;
         let said = asking::ask_why(&peer, &text, &sent, id)?;
         let output = said.document.root().get("output").ok_or_else(|| {
             Failure::refused(format!("{} explains nothing", peer.address())).help("it may be a node of another kind")

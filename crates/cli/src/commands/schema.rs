@@ -1,9 +1,12 @@
-//! `rialto schema`: the workbench for versions of schemas (RFC 0024 §3.3 and §3.4).
+//! `rialto schema`: the workbench for versions of schemas (RFC 0024 §3.2 to §3.5).
 
 mod check;
+mod deprecate;
 mod diff;
 mod infer;
 mod map;
+mod negotiate;
+mod plan;
 
 use crate::advice;
 use crate::failure::{Exit, Failure};
@@ -20,6 +23,9 @@ pub(crate) enum Schema {
     Infer(infer::Infer),
     #[command(subcommand)]
     Map(map::Map),
+    Negotiate(negotiate::Negotiate),
+    Deprecate(deprecate::Deprecate),
+    Plan(plan::Plan),
 }
 
 impl Schema {
@@ -29,6 +35,9 @@ impl Schema {
             Self::Check(command) => command.run(),
             Self::Infer(command) => command.run(),
             Self::Map(command) => command.run(),
+            Self::Negotiate(command) => command.run(),
+            Self::Deprecate(command) => command.run(),
+            Self::Plan(command) => command.run(),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::serving::{Serving, cannot_serve};
 use json::json;
 use node::{Config, DoorPolicy, Operator, RETENTION_DAYS_MIN};
 use rustix::process::{Resource, Rlimit, setrlimit};
+use schema::SchemaId;
 use server::{Bounds, Tls};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -97,6 +98,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(i64::from(RETENTION_DAYS_MIN)..=3650))]
     feed_retention_days: Option<u32>,
 
+    /// Who publishes a schema, where that is not the host of its URL: their mappings are taken; may be repeated
+    #[arg(long = "schema-publisher", value_name = "SCHEMA=DID", value_parser = publisher)]
+    schema_publishers: Vec<(SchemaId, Did)>,
+
     /// The OpenTelemetry collector that spans are sent to, OTLP over HTTP, such as http://127.0.0.1:4318
     #[cfg(feature = "otel")]
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
@@ -156,6 +161,7 @@ impl Serve {
             questions_per_day: self.questions_per_day,
             witness: self.witness.clone(),
             feed_retention_days: self.feed_retention_days,
+            schema_publishers: self.schema_publishers.clone(),
             ..Config::default()
         })
     }
@@ -249,6 +255,12 @@ impl Telemetry {
 fn country(text: &str) -> Result<String, String> {
     let letters = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase());
     letters.then(|| text.to_owned()).ok_or_else(|| "two capital letters, such as IT".to_owned())
+}
+
+fn publisher(text: &str) -> Result<(SchemaId, Did), String> {
+    let (schema, publisher) = text.rsplit_once('=').ok_or("write it as SCHEMA=DID")?;
+    let schema = SchemaId::parse(schema).ok_or("a schema is named by its https URL or URN")?;
+    Ok((schema, Did::parse(publisher).map_err(|error| error.to_string())?))
 }
 
 fn did(text: &str) -> Result<Did, String> {

@@ -133,7 +133,7 @@ impl Watch {
     fn begin(&self, peer: &Peer, text: &Text, key: String) -> Result<Note, Failure> {
         let signer = Signer::new(&self.key);
         let open = stays_open(text)?;
-        let sent = question::to_send(&open, || signer.key(), clock::now())?;
+        let sent = question::to_send(&open, || signer.key(), clock::now(), None)?;
         let note = subscribe(peer, text, &sent, !self.only_changes, self.webhook.clone(), key)?;
         self.shelf.keep(&note)?;
         Ok(note)

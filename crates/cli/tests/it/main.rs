@@ -14,6 +14,7 @@ mod keeping;
 #[cfg(test)]
 mod linting;
 #[cfg(test)]
+mod negotiating;
 mod node;
 #[cfg(test)]
 mod pages;

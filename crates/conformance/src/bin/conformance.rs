@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use trust::SigningKey;
+
+/// The intent of RFC 0020.
+const INTENT: &str = "https://openagentprotocol.eu/schemas/v1.0/oap-intent.schema.json";
 
 /// Runs the conformance corpus.
 #[derive(Parser)]
@@ -51,9 +55,19 @@ fn main() -> anyhow::Result<ExitCode> {
 fn over_http(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let binary = std::env::current_exe()?.parent().context("this program is nowhere")?.join("rialto");
     let folder = tempfile::tempdir()?;
-    let (node, _) = Program::new(&binary, folder.path()).serve()?;
+    // Somebody whose mappings the operator trusts, so that V3 can be shown.
+    let publisher = SigningKey::from_seed([9; 32]);
+    let pinned = format!("{INTENT}={}", publisher.did_key());
+    let program = Program::new(&binary, folder.path()).with(&["--schema-publisher".to_owned(), pinned]);
+    let (node, _) = program.serve()?;
     let target = Target::at(&node.url, Box::new(Http::new()?))?;
-    let settings = Settings { only: arguments.only.clone(), connections: 16, seed: [7; 32], clock: Arc::new(clock) };
+    let settings = Settings {
+        only: arguments.only.clone(),
+        connections: 16,
+        seed: [7; 32],
+        clock: Arc::new(clock),
+        publisher: Some(publisher),
+    };
     let examined = probe::examine(target, settings, &|_, _| {})?;
     let (passed, failed, not_put) = examined.totals();
     if arguments.json {

@@ -80,6 +80,7 @@ fn respond(intent: &Value, candidates: &[Value], over_budget: OverBudget) -> Opt
         evaluated_at: intent.validity.from(),
         rejected_max: usize::MAX,
         next_cursor: None,
+        recorded: aql::Recorded::default(),
     };
     let mut body: Value = serde_json::from_slice(&responder.write(&intent, &resolution, None).unwrap()).unwrap();
     trust::sign(&mut body, &key).unwrap();

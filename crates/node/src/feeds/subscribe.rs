@@ -20,6 +20,7 @@ use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_window, commit_refused,
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Accepted, Received, reused, verify};
+use crate::versions::{MEMBERS, beneath};
 use aql::{Category, Constraints, Instant};
 use feed::subscription::{
     DOMAIN_MAX, ISSUER_MAX, RATE_MAX, SNAPSHOT_MAX, TOTAL_MAX, UNFILED_ISSUER_MAX, UNFILED_TOTAL_MAX,
@@ -104,20 +105,29 @@ impl Node {
     }
 
     async fn subscribe_received(self: &Arc<Self>, received: Received, terms: &Terms) -> Result<Vec<u8>, Error> {
+        let form = received.form;
+        let subscribed = self.take_in(received, terms).await;
+        subscribed.map_err(|error| beneath(form, error))
+    }
+
+    async fn take_in(self: &Arc<Self>, received: Received, terms: &Terms) -> Result<Vec<u8>, Error> {
         let keys = self.issuer_keys(&received).await?;
         let delegation = self.delegation(&received, keys.as_deref()).await?;
         let node = Arc::clone(self);
         let begun = self.off_thread(move || {
             let accepted = received.verify(keys.as_deref(), delegation)?;
             let intent = json::canonical(accepted.document.root());
+            let exchange = accepted.exchange.clone();
             if let Some(known) = node.known(&accepted, &intent)? {
-                return Ok(Err(known));
+                return Ok(Err(node.recorded(exchange.as_ref(), known)?));
             }
             node.charge(&accepted.issuer, Purpose::Message)?;
             node.feeds.check_room(&accepted)?;
-            Ok(Ok((accepted, intent)))
+            let now = node.clock.millis();
+            node.versions.count(accepted.schema, exchange.as_ref(), accepted.issuer.as_str(), now);
+            Ok(Ok((accepted, intent, exchange)))
         });
-        let (accepted, intent) = match begun.await? {
+        let (accepted, intent, exchange) = match begun.await? {
             Ok(begun) => begun,
             Err(known) => return Ok(known),
         };
@@ -126,7 +136,11 @@ impl Node {
             check_endpoint(&self.door, &endpoint.url)?;
             self.feeds.challenge(&self.door, &id, &endpoint.url).await?;
         }
-        self.off_thread(move || node.feeds.subscribe(accepted, intent, id, &terms)).await
+        self.off_thread(move || {
+            let acknowledged = node.feeds.subscribe(accepted, intent, id, &terms)?;
+            node.recorded(exchange.as_ref(), acknowledged)
+        })
+        .await
     }
 
     /// What was acknowledged, when the same intent came before.
@@ -543,7 +557,8 @@ fn read(id: &str, bytes: &[u8]) -> Result<Control, Error> {
     if !root.is_object() {
         return Err(Refusal::new(Class::InvalidInput, "wrong_type", "a request is an object").into());
     }
-    if let Some((name, _)) = root.members().find(|(name, _)| !CONTROL_MEMBERS.contains(name)) {
+    if let Some((name, _)) = root.members().find(|(name, _)| !CONTROL_MEMBERS.contains(name) && !MEMBERS.contains(name))
+    {
         let detail = format!("a request about a subscription has {}", CONTROL_MEMBERS.join(", "));
         return Err(Refusal::new(Class::InvalidInput, "unknown_field", detail).at(Pointer::root().child(name)).into());
     }

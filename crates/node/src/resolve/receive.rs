@@ -10,8 +10,10 @@ use crate::gate::Viewer;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use crate::replies;
+use crate::versions::{Heard, INTENT};
 use aql::{Category, Intent, Limits};
 use json::{Document, Pointer};
+use schema::{Exchange, Form};
 use std::sync::Arc;
 use tracing::{Instrument, debug_span};
 use trust::{Delegation, Did, DidDocument, Signed};
@@ -27,6 +29,8 @@ pub(crate) struct Received {
     pub(crate) digest: [u8; 16],
     issuer: Did,
     proof: Proof,
+    exchange: Option<Exchange>,
+    pub(crate) form: Form,
 }
 
 /// What makes an intent somebody's.
@@ -50,18 +54,29 @@ pub(crate) struct Accepted {
     pub(crate) issuer: Did,
     /// Whose eyes the answer is made for.
     pub(crate) viewer: Viewer,
+    /// What the message is.
+    pub(crate) schema: &'static str,
+    /// In which versions it is read and answered, where it says so.
+    pub(crate) exchange: Option<Exchange>,
 }
 
 impl Node {
     /// Everything that can be known of an intent without asking anybody.
     pub(crate) fn receive(&self, bytes: &[u8]) -> Result<Received, Error> {
         let _receive = debug_span!("receive", bytes = bytes.len()).entered();
-        let (intent, document) = debug_span!("parse").in_scope(|| Intent::parse(bytes, &Limits::STANDARD))?;
+        let heard = self.hear(INTENT, bytes)?;
+        let read = debug_span!("parse").in_scope(|| {
+            let document = Document::parse(heard.payload(), &Limits::STANDARD.json)?;
+            Ok::<_, Error>((self.read_intent(&heard, &document)?, document))
+        });
+        let (intent, document) = read.map_err(|error| heard.place(error))?;
         let _check = debug_span!("check").entered();
         let received = match self.waived(&intent) {
-            Some(issuer) => self.read_unverified(intent, document, replies::digest(bytes), issuer)?,
-            None => self.read_envelope(intent, document, replies::digest(bytes))?,
+            Some(issuer) => self.read_unverified(intent, document, replies::digest(bytes), issuer),
+            None => self.read_envelope(intent, document, replies::digest(bytes)),
         };
+        let mut received = received.map_err(|error| heard.place(error))?;
+        (received.exchange, received.form) = (heard.exchange().cloned(), heard.form());
         let (intent, now) = (&received.intent, self.clock.millis());
         if self.replies.is_other(replies::key(&intent.issuer_did, &intent.intent_id, ""), received.digest, now)? {
             return Err(reused().into());
@@ -69,8 +84,26 @@ impl Node {
         Ok(received)
     }
 
+    /// Reads an intent in the version that it says; what other versions have is translated first (RFC 0024 §3.3).
+    fn read_intent(&self, heard: &Heard<'_>, document: &Document) -> Result<Intent, Error> {
+        let root = document.root();
+        let Some(inward) = self.versions.inbound(heard, root)? else {
+            return Ok(Intent::read(root, &Limits::STANDARD)?);
+        };
+        let translated = Document::of(inward.value())?;
+        let intent = Intent::read(translated.root(), &Limits::STANDARD)?;
+        self.versions.check_inward(&inward)?;
+        if root.get("issuer_did").and_then(json::Node::as_str) != Some(intent.issuer_did.as_str()) {
+            let detail = "a mapping does not say whose question it is; the issuer is the one who signed";
+            let refusal = Refusal::new(Class::Unprocessable, schema::Code::ProtectedField.name(), detail);
+            return Err(refusal.at(Pointer::root().child("issuer_did")).into());
+        }
+        Ok(intent)
+    }
+
     /// An intent whose name may have been used: a question about it is not the question itself.
-    pub(crate) fn receive_for_explanation(&self, intent: Intent, document: Document) -> Result<Received, Error> {
+    pub(crate) fn receive_for_explanation(&self, document: Document) -> Result<Received, Error> {
+        let intent = self.read_intent(&self.hear_inside(INTENT, document.root())?, &document)?;
         check_category(&intent)?;
         let digest = replies::digest(&json::canonical(document.root()));
         self.read_envelope(intent, document, digest)
@@ -80,7 +113,7 @@ impl Node {
     fn read_envelope(&self, intent: Intent, document: Document, digest: [u8; 16]) -> Result<Received, Error> {
         intent.check_window(self.clock.now(), &Limits::STANDARD)?;
         let issuer = Signed::read(&document)?.issuer("issuer_did")?;
-        Ok(Received { intent, document, digest, issuer, proof: Proof::Signature })
+        Ok(Received { intent, document, digest, issuer, proof: Proof::Signature, exchange: None, form: Form::Bare })
     }
 
     /// The issuer of a discovery intent whose signature is not asked for.
@@ -98,11 +131,16 @@ impl Node {
     ) -> Result<Received, Error> {
         intent.check_window(self.clock.now(), &Limits::STANDARD)?;
         tracing::warn!(%issuer, "an intent is answered whose signature nobody checked");
-        Ok(Received { intent, document, digest, issuer, proof: Proof::Waived })
+        Ok(Received { intent, document, digest, issuer, proof: Proof::Waived, exchange: None, form: Form::Bare })
     }
 
     /// The keys of whoever signed.
     pub(crate) async fn keys_of(&self, did: &Did) -> Result<Arc<DidDocument>, Error> {
+        if did == self.identity.did() {
+            // Nobody asks himself over the network who he is.
+            let document = Document::of(&self.identity.document()).map_err(Error::fault)?;
+            return Ok(Arc::new(DidDocument::read(document.root(), did)?));
+        }
         self.dids.resolve(did, Clock::monotonic()).instrument(debug_span!("keys")).await.map_err(|error| {
             let refusal = Refusal::new(error.class(), error.code(), error.to_string());
             match error.class() {
@@ -133,8 +171,8 @@ impl Received {
             }
             (Proof::Signature, None) => return Err(Error::fault("a signature is to be checked without keys")),
         };
-        let Self { intent, document, digest, issuer, .. } = self;
-        Ok(Accepted { intent, delegation, document, digest, issuer, viewer })
+        let Self { intent, document, digest, issuer, exchange, .. } = self;
+        Ok(Accepted { intent, delegation, document, digest, issuer, viewer, schema: INTENT, exchange })
     }
 }
 

@@ -142,6 +142,10 @@ impl Stream {
                     });
                     if let Some(members) = response.as_object_mut() {
                         members.insert(list.to_owned(), json!([entry.to_value()]));
+                        // What was agreed about versions holds for each part.
+                        for name in ["schema_version", "deprecation_warning"] {
+                            members.extend(root.get(name).map(|said| (name.to_owned(), said.to_value())));
+                        }
                     }
                     response
                 });

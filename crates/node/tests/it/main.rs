@@ -23,4 +23,5 @@ mod replay;
 mod secrets;
 mod timing;
 mod trust_order;
+mod versions;
 mod world;

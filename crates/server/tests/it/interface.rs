@@ -7,16 +7,16 @@ use reqwest::{Method, StatusCode};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-fn folder() -> &'static Path {
+pub(crate) fn folder() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/schemas"))
 }
 
-fn read(path: &Path) -> Value {
+pub(crate) fn read(path: &Path) -> Value {
     let bytes = std::fs::read(path).unwrap();
     json::Document::parse(&bytes, &json::Limits::OURS).unwrap().root().to_value()
 }
 
-fn names() -> impl Iterator<Item = String> {
+pub(crate) fn names() -> impl Iterator<Item = String> {
     std::fs::read_dir(folder()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap())
 }
 

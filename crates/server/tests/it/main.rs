@@ -8,6 +8,7 @@ mod interface;
 mod owed;
 mod routes;
 mod subscriptions;
+mod versions;
 #[cfg(feature = "otel")]
 mod tls;
 mod webhooks;
