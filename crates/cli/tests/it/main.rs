@@ -5,6 +5,8 @@ mod asking;
 #[cfg(test)]
 mod auditing;
 #[cfg(test)]
+mod describing;
+#[cfg(test)]
 mod examining;
 #[cfg(test)]
 mod guarding;
