@@ -11,6 +11,12 @@ pub(crate) fn now() -> Instant {
     Instant::from_unix(seconds, since.subsec_millis() * 1_000_000)
 }
 
+/// This moment on a clock that never goes back.
+#[expect(clippy::disallowed_methods, reason = "the command line is where time enters")]
+pub(crate) fn moment() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
 /// What time has passed since it was started.
 pub(crate) struct Stopwatch(std::time::Instant);
 

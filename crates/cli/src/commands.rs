@@ -4,6 +4,7 @@ mod ask;
 mod completions;
 mod conformance;
 mod demo;
+mod describe;
 mod doctor;
 mod explain;
 mod import;
@@ -54,6 +55,7 @@ enum Command {
     Resolve(resolve::Resolve),
     #[command(subcommand)]
     Schema(schema::Schema),
+    Describe(describe::Describe),
     Lint(lint::Lint),
     Sign(sign::Sign),
     Verify(verify::Verify),
@@ -81,6 +83,7 @@ impl Rialto {
             Command::Conformance(command) => command.run(),
             Command::Resolve(command) => command.run(),
             Command::Schema(command) => command.run(),
+            Command::Describe(command) => command.run(),
             Command::Lint(command) => command.run(),
             Command::Sign(command) => command.run(),
             Command::Verify(command) => command.run(),

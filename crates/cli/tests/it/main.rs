@@ -6,6 +6,8 @@ mod asking;
 mod auditing;
 mod bringing;
 #[cfg(test)]
+mod describing;
+#[cfg(test)]
 mod examining;
 #[cfg(test)]
 mod guarding;

@@ -117,6 +117,7 @@ fn every_command_has_an_example() {
         "withdraw",
         "doctor",
         "resolve",
+        "describe",
         "lint",
         "sign",
         "verify",
@@ -126,6 +127,8 @@ fn every_command_has_an_example() {
         home.run(&[command, "--help"]).exits(0).says("Example:\n  rialto ").says(command);
     }
     let sub = [
+        ("describe", "init"),
+        ("describe", "publish"),
         ("keys", "new"),
         ("keys", "show"),
         ("keys", "rotate"),
