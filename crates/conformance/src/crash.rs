@@ -14,9 +14,11 @@ mod calls;
 mod errors;
 mod full;
 mod flips;
+mod feed;
 
 pub use calls::calls;
 pub use errors::errors;
+pub use feed::{FeedBroken, FeedToll, FeedTorment, torment_feed};
 pub use flips::flips;
 pub use full::{full, mount_is_missing, read_only};
 pub use program::{Program, Running, clock, start};
@@ -111,14 +113,19 @@ impl Toll {
     }
 
     fn count_restarts(&mut self) {
-        let mut sorted = self.restarts.clone();
-        sorted.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            let place = (sorted.len() as f64 * share).ceil() as usize;
-            sorted.get(place.saturating_sub(1)).copied().unwrap_or_default()
-        };
-        (self.restart_p50_ms, self.restart_p99_ms, self.restart_max_ms) = (at(0.5), at(0.99), at(1.0));
+        (self.restart_p50_ms, self.restart_p99_ms, self.restart_max_ms) = percentiles(&self.restarts);
     }
+}
+
+/// What half, ninety-nine of a hundred and all of some figures do not exceed.
+fn percentiles(figures: &[f64]) -> (f64, f64, f64) {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let place = (sorted.len() as f64 * share).ceil() as usize;
+        sorted.get(place.saturating_sub(1)).copied().unwrap_or_default()
+    };
+    (at(0.5), at(0.99), at(1.0))
 }
 
 /// Torments a node until it has broken a promise or every cycle is over; `progress` hears of every cycle.
@@ -161,9 +168,12 @@ fn note(toll: &mut Toll, kept: &Kept, ledgers: &[Ledger]) {
 }
 
 /// What the store says of itself once nobody has it open.
+fn soundness(data: &Path) -> Result<store::Soundness> {
+    Ok(store::Store::open(&data.join("store"))?.check()?)
+}
+
 fn sound(data: &Path, toll: &mut Toll) -> Result<()> {
-    let store = store::Store::open(&data.join("store"))?;
-    let soundness = store.check()?;
+    let soundness = soundness(data)?;
     toll.changes = soundness.changes;
     toll.broken.flaws += soundness.flaws.len();
     for flaw in &soundness.flaws {

@@ -9,6 +9,8 @@ pub mod chance;
 pub mod attack;
 #[cfg(feature = "live")]
 pub mod crash;
+#[cfg(feature = "live")]
+pub mod readers;
 pub mod generate;
 pub mod market;
 pub mod standing;

@@ -1,7 +1,7 @@
 //! `rialto conformance` and the crash loop on the real binary: green on an honest node, red on one that is not.
 
 use crate::run::Home;
-use conformance::crash::{Program, Torment, clock, torment};
+use conformance::crash::{FeedTorment, Program, Torment, clock, torment, torment_feed};
 use json::{Value, json};
 use probe::{Examination, Exchange, Http, Level, Reply, Request, Settings, Target, examine};
 use std::os::unix::fs::PermissionsExt;
@@ -155,20 +155,23 @@ fn a_node_that_says_the_opposite_is_found_out() {
     assert_eq!(lax.q1(), Level::NotMet);
 }
 
-#[test]
-fn a_node_that_forgets_is_found_out() {
-    let home = Home::new("forgets");
+/// A node that from its third start on wakes up with what it knew at the second.
+fn forgetful(home: &Home) -> Program {
     let (data, old) = (home.path("data"), home.path("old"));
     let binary = env!("CARGO_BIN_EXE_rialto");
-    // From its third start on it wakes up with what it knew at the second.
     let script = format!(
         "#!/bin/sh\nif [ -d '{old}' ]; then rm -rf '{data}'; cp -r '{old}' '{data}'; \
          elif [ -d '{data}' ]; then cp -r '{data}' '{old}'; fi\nexec '{binary}' \"$@\"\n"
     );
     let path = home.file("forgetful", &script);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let forgetful = Program::new(Path::new(&path), Path::new(&home.path("")));
-    let toll = torment(&forgetful, &Torment { cycles: 2, seed: 3 }, &mut |_| {}).unwrap();
+    Program::new(Path::new(&path), Path::new(&home.path("")))
+}
+
+#[test]
+fn a_node_that_forgets_is_found_out() {
+    let home = Home::new("forgets");
+    let toll = torment(&forgetful(&home), &Torment { cycles: 2, seed: 3 }, &mut |_| {}).unwrap();
     assert!(toll.broken.lost > 0 && toll.broken.sequence > 0 && !toll.is_clean(), "{toll:?}");
 }
 
@@ -178,4 +181,21 @@ fn a_node_keeps_its_word_through_kills() {
     let toll = torment(&program(&home), &Torment { cycles: 3, seed: 11 }, &mut |_| {}).unwrap();
     assert!(toll.is_clean(), "{toll:?}");
     assert!(toll.acknowledged > 0 && toll.looks > 500 && toll.cycles == 3, "{toll:?}");
+}
+
+#[test]
+fn a_node_that_forgets_what_it_told_is_found_out() {
+    let home = Home::new("forgets-what-it-told");
+    let wanted = FeedTorment { cycles: 2, subscribers: 12, between_ms: (1_000, 1_500), seed: 7 };
+    let toll = torment_feed(&forgetful(&home), &wanted, &mut |_| {}).unwrap();
+    assert!(toll.broken.refused + toll.broken.conflicts > 0 && !toll.is_clean(), "{toll:?}");
+}
+
+#[test]
+fn subscribers_hear_everything_once_through_kills() {
+    let home = Home::new("killed-while-telling");
+    let wanted = FeedTorment { cycles: 4, subscribers: 40, between_ms: (300, 1_200), seed: 13 };
+    let toll = torment_feed(&program(&home), &wanted, &mut |_| {}).unwrap();
+    assert!(toll.is_clean(), "{toll:?}");
+    assert!(toll.events > 100 && toll.verified > 0 && toll.read_again == toll.events, "{toll:?}");
 }

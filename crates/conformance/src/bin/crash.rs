@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
-use conformance::crash::{self, Broken, Faults, Program, Toll, Torment, torment};
+use conformance::crash::{
+    self, Broken, Faults, FeedBroken, FeedToll, FeedTorment, Program, Toll, Torment, torment, torment_feed,
+};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -18,6 +20,12 @@ struct Arguments {
     /// In `calls` and `errors`: only every so-manieth call.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     stride: u32,
+    /// In `feed`: how many are told what changes.
+    #[arg(long, default_value_t = 1_000)]
+    subscribers: usize,
+    /// In `feed`: the longest time between two kills, in milliseconds; the shortest is a quarter of it.
+    #[arg(long, default_value_t = 5_000)]
+    between_ms: u64,
     /// Decides what is written and where it fails.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -36,6 +44,8 @@ struct Arguments {
 enum Mode {
     /// SIGKILL at a random moment under load.
     Kill9,
+    /// SIGKILL at a random moment while subscribers are told what changes.
+    Feed,
     /// SIGKILL at every storage call of a fixed script.
     Calls,
     /// EIO at every sync and write of a fixed script.
@@ -54,7 +64,7 @@ impl Mode {
         match self {
             Self::Calls | Self::Errors | Self::ReadOnly => crash::strace_is_missing(),
             Self::Full => crash::mount_is_missing(),
-            Self::Kill9 | Self::Flips => None,
+            Self::Kill9 | Self::Feed | Self::Flips => None,
         }
     }
 }
@@ -71,10 +81,11 @@ fn main() -> Result<ExitCode> {
     }
     let folder = tempfile::tempdir()?;
     let program = Program::new(&binary, folder.path());
-    if arguments.mode == Mode::Kill9 {
-        return kill(&arguments, &program, folder);
+    match arguments.mode {
+        Mode::Kill9 => kill(&arguments, &program, folder),
+        Mode::Feed => kill_while_told(&arguments, &program, folder),
+        Mode::Calls | Mode::Errors | Mode::Full | Mode::ReadOnly | Mode::Flips => fail(&arguments, &program),
     }
-    fail(&arguments, &program)
 }
 
 /// Faults of the disk.
@@ -88,7 +99,7 @@ fn fail(arguments: &Arguments, program: &Program) -> Result<ExitCode> {
         }
     };
     let faults = match arguments.mode {
-        Mode::Kill9 => return Ok(ExitCode::SUCCESS),
+        Mode::Kill9 | Mode::Feed => return Ok(ExitCode::SUCCESS),
         Mode::Calls => crash::calls(program, stride, seed, &mut progress),
         Mode::Errors => crash::errors(program, stride, seed, &mut progress),
         Mode::Full => crash::full(program, count, seed, &mut progress),
@@ -129,6 +140,62 @@ fn kill(arguments: &Arguments, program: &Program, folder: tempfile::TempDir) -> 
     // The folder is what shows how it came about.
     eprintln!("seed {}; the node's folder stays at {}", wanted.seed, folder.keep().display());
     Ok(ExitCode::FAILURE)
+}
+
+fn kill_while_told(arguments: &Arguments, program: &Program, folder: tempfile::TempDir) -> Result<ExitCode> {
+    let wanted = FeedTorment {
+        cycles: arguments.cycles,
+        subscribers: arguments.subscribers,
+        between_ms: (arguments.between_ms / 4, arguments.between_ms),
+        seed: arguments.seed,
+    };
+    let toll = torment_feed(program, &wanted, &mut |toll| {
+        if toll.cycles.is_multiple_of(10) {
+            let FeedToll { cycles, acknowledged, events, seconds, .. } = toll;
+            let kept = if toll.is_clean() { "every promise kept" } else { "promises broken" };
+            eprintln!("{cycles} kills, {acknowledged} acknowledgements, {events} events, {kept}, {seconds:.0} s");
+        }
+    });
+    let toll = toll.inspect_err(|_| eprintln!("seed {}", wanted.seed))?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&toll)?);
+    } else {
+        print_told(&toll);
+    }
+    if toll.is_clean() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("seed {}; the node's folder stays at {}", wanted.seed, folder.keep().display());
+    Ok(ExitCode::FAILURE)
+}
+
+fn print_told(toll: &FeedToll) {
+    let FeedBroken { gaps, conflicts, again, refused, histories, forged, flaws } = &toll.broken;
+    let rows = [
+        ("kills", toll.cycles),
+        ("subscribers", toll.subscribers),
+        ("acknowledged messages", toll.acknowledged),
+        ("under way at a kill", toll.under_way),
+        ("events heard", toll.events),
+        ("of which the signature was verified", toll.verified),
+        ("connections opened", toll.connections),
+        ("events read again in the end", toll.read_again),
+        ("gaps", *gaps),
+        ("cursors with two contents", *conflicts),
+        ("told again", *again),
+        ("journals that could not be resumed", *refused),
+        ("histories that were told wrongly", *histories),
+        ("events not signed, or not what they seem", *forged),
+        ("flaws in the store", *flaws),
+    ];
+    for (what, count) in rows {
+        println!("{what:<44} {count:>10}");
+    }
+    println!("{:<44} {:>10}", "changes in the log", toll.changes);
+    let (half, most, longest) = toll.restart_ms;
+    println!("{:<44} {half:>10.0}, {most:.0}, {longest:.0} ms", "restart p50, p99, longest");
+    println!("{:<44} {:>10.0}", "seconds", toll.seconds);
+    toll.told.iter().for_each(|told| println!("  {told}"));
 }
 
 fn print(toll: &Toll) {

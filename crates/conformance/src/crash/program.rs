@@ -153,6 +153,11 @@ impl Running {
         Line { url: self.url.clone(), http: Arc::clone(&self.http) }
     }
 
+    /// What one connects to.
+    pub(crate) fn authority(&self) -> &str {
+        self.url.trim_start_matches("http://").trim_end_matches('/')
+    }
+
     pub(crate) fn get(&self, path: &str) -> Result<Reply> {
         self.line().send("GET", path, &[])
     }
