@@ -16,6 +16,7 @@ pub mod spec_map;
 pub mod ssrf;
 pub mod test;
 pub mod tidy;
+pub mod webhooks;
 
 pub mod citation;
 pub mod corpus;

@@ -77,6 +77,8 @@ enum Command {
     },
     /// Every spelling of a forbidden place at every place that fetches, with redirects and names that change.
     Ssrf,
+    /// Lets a library of Standard Webhooks verify what we sign; needs Python and its package index.
+    Webhooks,
     /// Runs the fuzz targets one after the other.
     Fuzz {
         /// Only this target; may be given more than once.
@@ -120,6 +122,7 @@ fn run(command: Command) -> Result<()> {
         Command::Bench { arguments } => xtask::delegate::bench(&root, &arguments),
         Command::Crash { arguments } => xtask::delegate::crash(&root, &arguments),
         Command::Ssrf => xtask::ssrf::command(&root),
+        Command::Webhooks => xtask::webhooks::command(&root),
         Command::Attack { arguments } => xtask::delegate::attack(&root, &arguments),
         Command::Load { arguments } => xtask::delegate::load(&root, &arguments),
         Command::Fuzz { target, seconds, smoke, report } => {
