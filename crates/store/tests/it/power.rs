@@ -21,7 +21,7 @@ const FOLDER: &str = "RIALTO_POWER_FOLDER";
 const IMAGES: usize = 400;
 
 fn images() -> usize {
-    std::env::var("RIALTO_IMAGES").ok().and_then(|images| images.parse().ok()).unwrap_or(IMAGES)
+    std::env::var_os("RIALTO_IMAGES").and_then(|images| images.to_str()?.parse().ok()).unwrap_or(IMAGES)
 }
 
 /// The batches of the script, in order; each is whole on disk or not at all.
