@@ -5,18 +5,21 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
-/// All conformance cases against `aql` and `reference`, or over HTTP.
+/// All conformance cases against `aql` and `reference` and against `schema`, or over HTTP.
 pub fn conformance(root: &Path, arguments: &[String]) -> Result<()> {
     if arguments.iter().any(|argument| argument == "--http") {
         build_product(root)?;
+        return run::run(&mut binary(root, "conformance", arguments));
     }
-    run::run(&mut binary(root, "conformance", arguments))
+    run::run(&mut binary(root, "conformance", arguments))?;
+    run::run(&mut example(root, "conformance", arguments))
 }
 
 /// The differential run of a crate against its twin.
 pub fn diff(root: &Path, arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((subject, rest)) if subject == "schema" => run::run(&mut example(root, "refute", rest)),
+        Some((subject, rest)) if subject == "schema-suite" => run::run(&mut example(root, "suite", rest)),
         _ => run::run(&mut binary(root, "diff", arguments)),
     }
 }

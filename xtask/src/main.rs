@@ -38,14 +38,14 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// All conformance cases against `aql` and `reference`; with `--http` against the node that is built here.
+    /// All conformance cases against `aql`, `reference` and `schema`; with `--http` against the node that is built here.
     Conformance {
         /// Passed on to the runner.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// Differential run of a crate against its twin, such as `diff aql --n 10000000`; `diff schema` holds proofs against
-    /// random documents.
+    /// random documents, `diff schema-suite` does so with the schemas of the JSON Schema Test Suite.
     Diff {
         /// Passed on: the subject, then `--n`, `--seed`, `--threads`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]

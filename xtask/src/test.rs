@@ -35,6 +35,10 @@ pub fn test(root: &Path) -> Result<()> {
     steps.step("differential run", || {
         delegate::diff(root, &["aql", "--n", DIFFERENTIAL_EVALUATIONS].map(str::to_owned))
     })?;
+    steps.step("proofs about schemas", || {
+        delegate::diff(root, &["schema", "--n", DIFFERENTIAL_EVALUATIONS].map(str::to_owned))?;
+        delegate::diff(root, &["schema-suite", "--n", DIFFERENTIAL_EVALUATIONS].map(str::to_owned))
+    })?;
     steps.step("crash loop", || delegate::crash(root, &["--mode", "kill9", "--cycles", CRASH_CYCLES]))?;
     steps.step("fuzz seeds", || fuzz::command(root, &[], Mode::Replay, None))?;
     steps.summary();

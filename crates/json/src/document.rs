@@ -3,7 +3,8 @@
 //! All values of a container lie side by side, the names of an object are kept apart and shared, and nothing is
 //! allocated per value. Evaluation over many documents is bound by memory, so this form is what makes it fast.
 //!
-//! INVARIANT: only [`Document::parse`] makes one, so every document was read strictly and within limits.
+//! INVARIANT: [`Document::parse`] reads one strictly and within limits; a [`crate::Builder`] makes one out of those, under
+//! the same rules. There is no third way.
 
 use crate::parse::{Limits, ParseError, parse};
 use crate::pointer::index;
@@ -302,6 +303,30 @@ impl<'a> Node<'a> {
             Slot::Object { first, shape } => Some((*first, shape)),
             _ => None,
         }
+    }
+
+    /// The names of an object, as one thing; objects with the same address of it have the same names.
+    #[inline]
+    pub fn names(self) -> Option<&'a Arc<Shape>> {
+        match self.slot() {
+            Slot::Object { shape, .. } => Some(shape),
+            _ => None,
+        }
+    }
+
+    /// The value directly inside a container, counted in document order.
+    #[inline]
+    pub fn child(self, position: usize) -> Option<Self> {
+        let (first, len) = match self.slot() {
+            Slot::Array { first, len } => (*first, *len as usize),
+            Slot::Object { first, shape } => (*first, shape.len()),
+            _ => return None,
+        };
+        (position < len).then_some(self.sibling(first, position))
+    }
+
+    pub(crate) fn document(self) -> &'a Document {
+        self.document
     }
 
     /// The element of an array.

@@ -12,15 +12,17 @@ mod document;
 mod shape;
 mod pointer;
 mod canonical;
+mod build;
 mod instant;
 
+pub use build::{Builder, Open, Piece};
 pub use canonical::{Writer, canonical, canonical_value, canonical_without, compare_keys};
 pub use document::{Document, Elements, Kind, Members, Node, Text};
 pub use instant::Instant;
-pub use parse::{Code, Exceeded, Limits, ParseError};
+pub use parse::{Code, Exceeded, Limits, ParseError, number};
 pub use pointer::{InvalidPointer, Pointer};
 pub use serde_json::{Value, json};
 
 /// The members of a [`Value`] that is an object.
 pub type Map = serde_json::Map<String, Value>;
-pub use shape::{Key, Near, Shapes};
+pub use shape::{Key, Near, Shape, Shapes};

@@ -34,7 +34,7 @@ pub struct Limits {
 const NUMBER_CHARS_MAX: usize = 32;
 
 /// The largest integer that IEEE doubles and RFC 8785 agree about.
-const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
+pub(crate) const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 
 impl Limits {
     /// For intents: a question is short, and strangers send it.
@@ -178,6 +178,16 @@ pub(crate) fn parse(bytes: &[u8], limits: &Limits, shapes: &mut Shapes) -> Resul
     }
 }
 
+/// A text that is a JSON number and nothing else, within the bounds of documents.
+pub fn number(text: &str) -> Option<f64> {
+    let mut shapes = Shapes::default();
+    let mut parser = Parser::empty(text, &Limits::DOCUMENT, &mut shapes);
+    match parser.number() {
+        Ok(Slot::Number(number)) if parser.position == text.len() => Some(number),
+        _ => None,
+    }
+}
+
 fn exceeded(limits: &Limits, what: &str, max: u32, got: usize) -> Exceeded {
     Exceeded { name: format!("{}.{what}", limits.subject), max: u64::from(max), got: got as u64 }
 }
@@ -213,17 +223,29 @@ type Failure = (Code, Option<Exceeded>);
 impl<'a> Parser<'a> {
     fn new(input: &'a str, limits: &'a Limits, known: &'a mut Shapes) -> Self {
         Self {
+            pending: Vec::with_capacity(32),
+            pending_names: Vec::with_capacity(32),
+            name_text: String::with_capacity(256),
+            slots: Vec::with_capacity(input.len() / 16),
+            text: String::with_capacity(input.len() / 2),
+            ..Self::empty(input, limits, known)
+        }
+    }
+
+    /// Without room for anything yet.
+    fn empty(input: &'a str, limits: &'a Limits, known: &'a mut Shapes) -> Self {
+        Self {
             input,
             position: 0,
             limits,
             known,
             frames: Vec::new(),
-            pending: Vec::with_capacity(32),
-            pending_names: Vec::with_capacity(32),
-            name_text: String::with_capacity(256),
+            pending: Vec::new(),
+            pending_names: Vec::new(),
+            name_text: String::new(),
             between: false,
-            slots: Vec::with_capacity(input.len() / 16),
-            text: String::with_capacity(input.len() / 2),
+            slots: Vec::new(),
+            text: String::new(),
             nodes: 0,
         }
     }

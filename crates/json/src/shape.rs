@@ -8,6 +8,7 @@
 use crate::canonical::compare_keys;
 use crate::document::Span;
 use foldhash::fast::RandomState;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -53,18 +54,60 @@ pub(crate) struct Name {
 
 /// The sorted names of an object.
 #[derive(Debug, Default)]
-pub(crate) struct Shape {
+pub struct Shape {
     names: Box<[Name]>,
     text: Box<str>,
 }
 
 impl Shape {
-    pub(crate) fn name(&self, position: usize) -> &str {
+    /// The shape of names that are distinct and in RFC 8785 order; none for others.
+    pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<Arc<Self>> {
+        let (mut text, mut last) = (String::new(), None);
+        let mut placed = Vec::new();
+        for name in names {
+            if last.is_some_and(|last| compare_keys(last, name) != Ordering::Less) {
+                return None;
+            }
+            last = Some(name);
+            let span = Span { start: text.len() as u32, len: name.len() as u32 };
+            placed.push(Name { hash: hash(name.as_bytes()), span });
+            text.push_str(name);
+        }
+        Some(Arc::new(Self { names: placed.into(), text: text.into() }))
+    }
+
+    /// The name at a position; the empty one beyond the last.
+    pub fn name(&self, position: usize) -> &str {
         self.names.get(position).map_or("", |name| name.span.of(&self.text))
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many names there are.
+    pub fn len(&self) -> usize {
         self.names.len()
+    }
+
+    /// Whether there is no name.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Where a prepared name stands.
+    pub fn position(&self, key: &Key) -> Option<usize> {
+        self.find(key.hash, &key.name)
+    }
+
+    /// The bytes of all names together.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Where a name would stand that is not there.
+    pub(crate) fn gap(&self, name: &str) -> Option<usize> {
+        let place = (0..self.len()).find(|&place| compare_keys(self.name(place), name) != Ordering::Less);
+        match place {
+            Some(place) if self.name(place) == name => None,
+            place => Some(place.unwrap_or(self.len())),
+        }
     }
 
     /// Where a name stands.

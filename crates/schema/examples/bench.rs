@@ -1,7 +1,9 @@
 //! What negotiation and translation cost, beside JSONata: `cargo xtask bench schema --report docs/bench/schema.md`.
 
-use json::{Document, Instant as Moment};
-use schema::{CompatibilityProfile, Mapping, Permits, SchemaId, Validator, Version, negotiate, serve};
+use json::{Document, Instant as Moment, Limits, Shapes};
+use schema::{
+    CompatibilityProfile, Mapping, Permits, SchemaId, Translator, Validator, Version, compose, negotiate, serve,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::hint::black_box;
@@ -10,66 +12,44 @@ use std::time::Instant;
 
 type Failure = Box<dyn std::error::Error>;
 
+/// Documents that are translated in turn, all of one kind and none like the other.
+const DOCUMENTS: u32 = 64;
+
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().collect();
     let report = arguments.iter().position(|argument| argument == "--report").and_then(|at| arguments.get(at + 1));
-    let (source, mapping) = (source(), mapping());
+    let mapping = mapping();
     let read = Mapping::read(Document::of(&mapping)?.root())?;
-    let translation = read.translate(&source)?;
-    let text = source.to_string();
+    let values: Vec<Value> = (0..DOCUMENTS).map(source).collect();
+    let texts: Vec<String> = values.iter().map(Value::to_string).collect();
+    let expected: Vec<Value> =
+        values.iter().map(|value| Ok(read.translate(value)?.document)).collect::<Result<_, Failure>>()?;
 
-    let mut rows = Vec::new();
-    let schema = SchemaId::parse("https://schemas.example/v1.0/action.json").ok_or("no identifier")?;
-    let versions: Vec<String> = (0..12).map(|minor| format!("1.{minor}")).collect();
-    let profile = json!({schema.as_str(): {"accepts": versions, "produces": versions, "default": "1.11"}});
-    let profile = CompatibilityProfile::read(Document::of(&profile)?.root())?;
-    let entry = profile.schemas.get(&schema).ok_or("no entry")?;
-    let ours: BTreeSet<Version> = ["1.3", "1.5", "2.0"].iter().filter_map(|text| Version::parse(text)).collect();
-    let now = Moment::from_unix(1_780_000_000, 0);
-    rows.push((
-        "negotiate, 12 versions against 3",
-        best(20_000, || drop(black_box(negotiate(&schema, &ours, entry, Permits::default(), now)))),
-    ));
-    let asked = Version::parse("1.5");
-    rows.push((
-        "serve a request",
-        best(20_000, || drop(black_box(serve(&schema, entry, asked, Permits::default(), now)))),
-    ));
-    rows.push(("apply the mapping", best(10_000, || drop(black_box(read.translate(&source))))));
-    rows.push((
-        "parse, apply and write canonically",
-        best(5_000, || {
-            let document =
-                Document::parse(text.as_bytes(), &json::Limits::DOCUMENT).map(|document| document.root().to_value());
-            let written = document.ok().and_then(|document| read.translate(&document).ok());
-            drop(black_box(written.map(|translation| json::canonical_value(&translation.document))));
-        }),
-    ));
+    let mut rows = negotiation()?;
+    let applied = rows.len();
+    rows.extend(translation(&read, &values, &texts, &expected)?);
     rows.push((
         "read the mapping",
-        best(2_000, || drop(black_box(Document::of(&mapping).map(|document| Mapping::read(document.root()).is_ok())))),
+        best(2_000, |_| Document::of(&mapping).map(|document| Mapping::read(document.root()).is_ok())),
     ));
-    rows.push((
-        "compile a schema of three members",
-        best(500, || {
-            drop(black_box(Validator::compile(
-                &json!({"properties": {"a": {"type": "string"}, "b": {"minimum": 1}, "c": {}}}),
-            )))
-        }),
-    ));
+    rows.push(("prepare a translator", best(2_000, |_| Translator::new(&read))));
+    let three = json!({"properties": {"a": {"type": "string"}, "b": {"minimum": 1}, "c": {}}});
+    rows.push(("compile a schema of three members", best(500, |_| Validator::compile(&three))));
 
+    let bytes = texts.iter().map(String::len).sum::<usize>() / texts.len();
     let mut table = format!(
-        "{} rules, a document of {} bytes, one thread, wall clock, best of 30 rounds\n\n| work | µs |\n|---|---|\n",
+        "{} rules, {DOCUMENTS} documents of {bytes} bytes in turn, one thread, wall clock, best of 30 rounds\n\n| work | µs |\n|---|---|\n",
         rules(&mapping),
-        text.len()
     );
     rows.iter().for_each(|(name, seconds)| table.push_str(&format!("| {name} | {:.2} |\n", seconds * 1e6)));
-    let applied = rows.get(2).map_or(f64::NAN, |row| row.1);
-    match jsonata(&source, &translation.document) {
-        Ok((version, seconds)) => table.push_str(&format!(
-            "| the same translation in JSONata {version}, evaluated in Node.js | {:.2} |\n\nJSONata takes {:.0} times as long. Its expression is compiled once, its result is compared with ours, and it reports no loss.\n",
-            seconds * 1e6,
-            seconds / applied
+    let ours = |row: usize| rows.get(applied + row).map_or(f64::NAN, |row| row.1);
+    match jsonata(&values, &expected) {
+        Ok((version, objects, texts)) => table.push_str(&format!(
+            "| JSONata {version}, object to object | {:.2} |\n| JSONata {version}, text to text | {:.2} |\n\nJSONata takes {:.0} times as long from object to object and {:.0} times from text to text.\n",
+            objects * 1e6,
+            texts * 1e6,
+            objects / ours(0),
+            texts / ours(3),
         )),
         Err(error) => table.push_str(&format!("\nJSONata was not measured: {error}\n")),
     }
@@ -77,20 +57,81 @@ fn main() -> Result<(), Failure> {
     if let Some(path) = report {
         std::fs::write(
             path,
-            format!("# What negotiation and translation cost\n\n`cargo xtask bench schema`\n\n{table}"),
+            format!("# What translating between versions costs\n\n`cargo xtask bench schema`\n\n{table}"),
         )?;
     }
     Ok(())
 }
 
-/// Seconds for one piece of work: the best of several rounds.
+type Row = (&'static str, f64);
+
+fn negotiation() -> Result<Vec<Row>, Failure> {
+    let schema = SchemaId::parse("https://schemas.example/v1.0/action.json").ok_or("no identifier")?;
+    let versions: Vec<String> = (0..12).map(|minor| format!("1.{minor}")).collect();
+    let profile = json!({schema.as_str(): {"accepts": versions, "produces": versions, "default": "1.11"}});
+    let profile = CompatibilityProfile::read(Document::of(&profile)?.root())?;
+    let entry = profile.schemas.get(&schema).ok_or("no entry")?;
+    let ours: BTreeSet<Version> = ["1.3", "1.5", "2.0"].iter().filter_map(|text| Version::parse(text)).collect();
+    let (now, asked) = (Moment::from_unix(1_780_000_000, 0), Version::parse("1.5"));
+    Ok(vec![
+        (
+            "negotiate, 12 versions against 3",
+            best(20_000, |_| negotiate(&schema, &ours, entry, Permits::default(), now).is_ok()),
+        ),
+        ("serve a request", best(20_000, |_| serve(&schema, entry, asked, Permits::default(), now).is_ok())),
+    ])
+}
+
+fn translation(read: &Mapping, values: &[Value], texts: &[String], expected: &[Value]) -> Result<Vec<Row>, Failure> {
+    let mut shapes = Shapes::default();
+    let mut parse = |text: &String| Document::parse_with(text.as_bytes(), &Limits::DOCUMENT, &mut shapes);
+    let shared: Vec<Document> = texts.iter().map(&mut parse).collect::<Result<_, _>>()?;
+    let alone: Vec<Document> =
+        texts.iter().map(|text| Document::parse(text.as_bytes(), &Limits::DOCUMENT)).collect::<Result<_, _>>()?;
+    let mut translator = Translator::new(read);
+    for (document, expected) in shared.iter().zip(expected) {
+        if translator.translate(document)?.document().root() != Document::of(expected)?.root() {
+            return Err("the two ways differ".into());
+        }
+    }
+    let mut chain = Translator::new(&compose(read, &Mapping::read(Document::of(&second())?.root())?)?);
+    let mut bytes_to_bytes = |text: &String| -> Option<Vec<u8>> {
+        let document = Document::parse_with(text.as_bytes(), &Limits::DOCUMENT, &mut shapes).ok()?;
+        Some(json::canonical(translator.translate(&document).ok()?.document().root()))
+    };
+    let text_to_text = best(5_000, |round| texts.get(round).and_then(&mut bytes_to_bytes));
+    let mut apply = |documents: &[Document]| {
+        best(20_000, |round| Some(translator.translate(documents.get(round)?).ok()?.into_document()))
+    };
+    let (first, own) = (apply(&shared), apply(&alone));
+    Ok(vec![
+        ("apply the mapping, document to document", first),
+        ("the same, each document with names of its own", own),
+        (
+            "apply the mapping and spell the report of losses",
+            best(20_000, |round| Some(translator.translate(shared.get(round)?).ok()?.losses())),
+        ),
+        ("parse, apply and write canonically", text_to_text),
+        (
+            "apply it composed with another of three rules",
+            best(20_000, |round| Some(chain.translate(shared.get(round)?).ok()?.into_document())),
+        ),
+        (
+            "apply the mapping the slow way, on trees",
+            best(5_000, |round| values.get(round).map(|value| read.translate(value).is_ok())),
+        ),
+    ])
+}
+
+/// Seconds for one piece of work, what it makes thrown away included: the best of several rounds over all documents.
 #[expect(clippy::disallowed_methods, reason = "a program that measures")]
-fn best(times: u32, mut work: impl FnMut()) -> f64 {
+fn best<T>(times: u32, mut work: impl FnMut(usize) -> T) -> f64 {
+    let times = (times / 10).next_multiple_of(DOCUMENTS);
     let mut least = f64::INFINITY;
     for _ in 0..30 {
         let start = Instant::now();
-        (0..times / 10).for_each(|_| work());
-        least = least.min(start.elapsed().as_secs_f64() / f64::from(times / 10));
+        (0..times).for_each(|round| drop(black_box(work((round % DOCUMENTS) as usize))));
+        least = least.min(start.elapsed().as_secs_f64() / f64::from(times));
     }
     least
 }
@@ -101,24 +142,24 @@ fn rules(mapping: &Value) -> usize {
     ["rules", "constants", "derived"].iter().map(|name| list(mapping, name).len()).sum::<usize>() + inner
 }
 
-fn source() -> Value {
+fn source(number: u32) -> Value {
     let words = "Work done by people who know the trade, with a price for each call and a record of each step. ";
     let action = |id: &str, rpm: u32| {
-        json!({"id": id, "ver": "1.2.0", "sum": format!("{id} for translation work"), "rpm": rpm, "conc": 4, "safe": true,
+        json!({"id": id, "ver": format!("1.2.{number}"), "sum": format!("{id} for translation work"), "rpm": rpm + number, "conc": 4, "safe": true,
             "input": {"type": "object", "properties": {"text": {"type": "string"}, "language": {"type": "string"}}},
             "output": {"type": "object", "properties": {"result": {"type": "string"}}}})
     };
     json!({
         "oap_version": "1.1",
         "tool": {
-            "id": "translation-7", "did": "did:web:translation-7.example", "title": "Translation house", "release": "2.4.1",
-            "vendor": {"did": "did:web:translation-7.example", "company": "House Ltd", "checked": true},
+            "id": format!("house-{number}"), "did": format!("did:web:translation-{number}.example"), "title": "Translation house", "release": "2.4.1",
+            "vendor": {"did": format!("did:web:translation-{number}.example"), "company": "House Ltd", "checked": true},
             "topics": ["translation", "legal", "b2b"], "text_humans": words.repeat(3), "text_agents": words.repeat(3),
         },
         "actions": [action("quote", 60), action("deliver", 30)],
-        "sla": {"uptime": "0.995", "latency_seconds": 0.4, "regions": "eu-central,eu-west"},
+        "sla": {"uptime": format!("0.9{}", 1 + number % 9), "latency_seconds": 0.4, "regions": "eu-central,eu-west"},
         "risk": "low", "countries": ["DE", "FR", "NL"], "price": {"cents": "1250", "currency": "EUR"},
-        "policy": {"keeps_data": false, "days": 30, "shares": false}, "contact": "desk@translation-7.example",
+        "policy": {"keeps_data": false, "days": 30, "shares": false}, "contact": format!("desk@translation-{number}.example"),
     })
 }
 
@@ -147,6 +188,20 @@ fn mapping() -> Value {
     })
 }
 
+/// A further step, which most members go through as they are.
+fn second() -> Value {
+    let edition = |version: &str| json!({"schema": "https://schemas.example/v1.0/tool.json", "version": version});
+    json!({
+        "mapping_id": "urn:oap:mapping:tool-1.2-to-1.3", "source": edition("1.2"), "destination": edition("1.3"),
+        "directionality": "bidirectional", "passthrough": true,
+        "rules": [
+            {"op": "rename", "from": "/risk_class", "to": "risk"},
+            {"op": "move", "from": "/data_policy/retention_days", "to": "/retention/days"},
+            {"op": "convert", "from": "/sla/latency_p95_ms", "to": "/sla/latency_seconds", "fn": "divide", "args": {"by": 1000}},
+        ],
+    })
+}
+
 /// The same translation, written for JSONata.
 const EXPRESSION: &str = r#"{
   "oap_version": "1.2",
@@ -162,21 +217,27 @@ const EXPRESSION: &str = r#"{
 const SCRIPT: &str = r#"
 const jsonata = require("jsonata"), assert = require("assert"), fs = require("fs");
 (async () => {
-  const {expression, source, expected} = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
-  const compiled = jsonata(expression);
-  assert.deepStrictEqual(JSON.parse(JSON.stringify(await compiled.evaluate(source))), expected);
-  let best = Infinity;
-  for (let round = 0; round < 30; round++) {
-    const start = process.hrtime.bigint();
-    for (let i = 0; i < 300; i++) await compiled.evaluate(source);
-    best = Math.min(best, Number(process.hrtime.bigint() - start) / 300);
-  }
-  console.log(require("jsonata/package.json").version, best / 1e9);
+  const {expression, sources, expected} = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
+  const compiled = jsonata(expression), texts = sources.map(source => JSON.stringify(source));
+  for (let i = 0; i < sources.length; i++)
+    assert.deepStrictEqual(JSON.parse(JSON.stringify(await compiled.evaluate(sources[i]))), expected[i]);
+  const best = async work => {
+    let least = Infinity;
+    for (let round = 0; round < 30; round++) {
+      const start = process.hrtime.bigint();
+      for (let i = 0; i < 320; i++) await work(i % sources.length);
+      least = Math.min(least, Number(process.hrtime.bigint() - start) / 320);
+    }
+    return least / 1e9;
+  };
+  const objects = await best(i => compiled.evaluate(sources[i]));
+  const whole = await best(async i => JSON.stringify(await compiled.evaluate(JSON.parse(texts[i]))));
+  console.log(require("jsonata/package.json").version, objects, whole);
 })();
 "#;
 
-/// Runs JSONata on the same document; it is installed by name into a folder of its own.
-fn jsonata(source: &Value, expected: &Value) -> Result<(String, f64), Failure> {
+/// Runs JSONata on the same documents; it is installed by name into a folder of its own.
+fn jsonata(sources: &[Value], expected: &[Value]) -> Result<(String, f64, f64), Failure> {
     let folder = std::env::temp_dir().join(format!("rialto-jsonata-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let run = |command: &mut Command| -> Result<String, Failure> {
@@ -188,7 +249,7 @@ fn jsonata(source: &Value, expected: &Value) -> Result<(String, f64), Failure> {
     };
     std::fs::write(
         folder.join("case.json"),
-        json!({"expression": EXPRESSION, "source": source, "expected": expected}).to_string(),
+        json!({"expression": EXPRESSION, "sources": sources, "expected": expected}).to_string(),
     )?;
     std::fs::write(folder.join("run.js"), SCRIPT)?;
     let installed =
@@ -196,6 +257,7 @@ fn jsonata(source: &Value, expected: &Value) -> Result<(String, f64), Failure> {
     let measured = installed.and_then(|_| run(Command::new("node").args(["run.js", "case.json"])));
     std::fs::remove_dir_all(&folder)?;
     let measured = measured?;
-    let (version, seconds) = measured.trim().split_once(' ').ok_or("no figures")?;
-    Ok((version.to_owned(), seconds.parse()?))
+    let mut figures = measured.split_whitespace();
+    let mut figure = || figures.next().ok_or("no figures");
+    Ok((figure()?.to_owned(), figure()?.parse()?, figure()?.parse()?))
 }

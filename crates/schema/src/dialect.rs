@@ -143,6 +143,28 @@ pub(crate) fn children(schema: &Value) -> impl Iterator<Item = &Value> {
     single.chain(lists).chain(maps)
 }
 
+/// The subschemas of a schema, one level down, with their places.
+pub(crate) fn placed_children<'a>(schema: &'a Value, at: &Pointer) -> impl Iterator<Item = (&'a Value, Pointer)> {
+    let mut found: Vec<(&Value, Pointer)> = Vec::new();
+    for name in SCHEMA_KEYWORDS.iter().chain(LIST_KEYWORDS) {
+        match schema.get(name) {
+            Some(Value::Array(list)) => {
+                let at = at.child(name);
+                found.extend(list.iter().enumerate().map(|(index, child)| (child, at.child(index))));
+            }
+            Some(child) => found.push((child, at.child(name))),
+            None => {}
+        }
+    }
+    for name in MAP_KEYWORDS {
+        if let Some(Value::Object(map)) = schema.get(name) {
+            let at = at.child(name);
+            found.extend(map.iter().map(|(name, child)| (child, at.child(name))));
+        }
+    }
+    found.into_iter()
+}
+
 /// Deeper than any schema that is read here.
 const DEPTH_MAX: usize = 128;
 

@@ -39,7 +39,7 @@ pub use identifier::{Publishers, SchemaId};
 pub use infer::{Draft, Question, infer};
 pub use mapping::{
     Directionality, Edition, Loss, LossKind, MAPPING_LIMITS, Mapping, OUTPUT_BYTES_FREE, OUTPUT_FACTOR_MAX, STEPS_MAX,
-    Translation, Trusted, admit, compose, protected, route,
+    Translated, Translation, Translator, Trusted, admit, compose, protected, route,
 };
 pub use negotiate::{Agreement, Disagreement, Exchange, Permits, negotiate, negotiate_again, serve};
 pub use profile::{CompatibilityProfile, Entry, MappingLink};

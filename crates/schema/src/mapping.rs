@@ -10,13 +10,16 @@ mod admit;
 mod function;
 mod path;
 mod plan;
+mod program;
 mod route;
 mod rule;
 mod translate;
+mod translator;
 
 pub use admit::{Trusted, admit, protected};
 pub use route::{compose, route};
 pub use translate::{Loss, LossKind, OUTPUT_BYTES_FREE, OUTPUT_FACTOR_MAX, Translation};
+pub use translator::{Translated, Translator};
 
 use crate::identifier::SchemaId;
 use crate::read::At;

@@ -2,10 +2,10 @@
 //!
 //! INVARIANT: nothing is fetched, and a schema that could keep a validator busy for long is refused before it is used.
 
-use crate::dialect::{Root, children};
+use crate::dialect::{Root, children, placed_children};
 use crate::refusal::{Code, Refusal};
 use json::{Pointer, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Subschemas of one schema document.
 const SUBSCHEMAS_MAX: usize = 10_000;
@@ -16,8 +16,20 @@ const DEPTH_MAX: usize = 64;
 /// Characters of one `pattern`.
 const PATTERN_CHARS_MAX: usize = 1_000;
 
+/// Characters that all patterns of a schema stand for when their repetitions are written out.
+const PATTERN_PLACES_MAX: usize = 20_000;
+
+/// What one pattern may become in memory.
+const PATTERN_BYTES_MAX: usize = 1024 * 1024;
+
 /// Subschemas that one value may have to be held against, references followed.
-const WORK_MAX: u64 = 10_000;
+const WORK_MAX: usize = 10_000;
+
+/// References one after the other that lead no deeper into a document.
+const REFERENCES_MAX: usize = 128;
+
+/// Steps that looking for ways back into a schema may take.
+const EFFORT_MAX: usize = 2_000_000;
 
 /// A schema that documents can be held against.
 #[derive(Debug)]
@@ -30,7 +42,7 @@ impl Validator {
         let options = jsonschema::options()
             .offline()
             .should_validate_formats(true)
-            .with_pattern_options(jsonschema::PatternOptions::regex());
+            .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(PATTERN_BYTES_MAX));
         match options.build(schema) {
             Ok(validator) => Ok(Self(validator)),
             Err(error) => {
@@ -60,47 +72,73 @@ impl Validator {
 
 /// Refuses what only serves to keep a validator busy.
 fn bounded(schema: &Value) -> Result<(), Refusal> {
-    let mut survey = Survey { root: Root::of(schema), count: 0, work: HashMap::new() };
-    survey.look(schema, 0)?;
+    let mut survey = Survey { root: Root::of(schema), count: 0, places: 0, effort: 0, work: HashMap::new() };
+    survey.look(schema, &Pointer::root(), 0)?;
     survey.work(schema)?;
     survey.growth(schema)
 }
 
-fn too_complex(detail: &str) -> Refusal {
-    Refusal::new(Code::SchemaTooComplex, Pointer::root(), detail)
+fn too_complex(at: &Pointer, detail: &str) -> Refusal {
+    Refusal::new(Code::SchemaTooComplex, at.clone(), detail)
+}
+
+fn too_much(at: &Pointer, name: &str, max: usize, got: usize) -> Refusal {
+    Refusal::limit(Code::SchemaTooComplex, at.clone(), name, max, got)
 }
 
 struct Survey<'a> {
     root: Root<'a>,
     count: usize,
+    /// Of all patterns so far.
+    places: usize,
+    effort: usize,
     /// How many subschemas a value at this one meets; zero while it is being counted.
-    work: HashMap<*const Value, u64>,
+    work: HashMap<*const Value, usize>,
 }
 
 /// Keywords whose schemas judge the same value.
 const IN_PLACE: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
 
 impl<'a> Survey<'a> {
-    fn look(&mut self, schema: &'a Value, depth: usize) -> Result<(), Refusal> {
+    fn look(&mut self, schema: &'a Value, at: &Pointer, depth: usize) -> Result<(), Refusal> {
         self.count += 1;
-        if self.count > SUBSCHEMAS_MAX || depth > DEPTH_MAX {
-            return Err(too_complex("the schema has too many parts or levels"));
+        if self.count > SUBSCHEMAS_MAX {
+            return Err(too_much(at, "schema.subschemas", SUBSCHEMAS_MAX, self.count));
         }
-        if ["$dynamicRef", "$recursiveRef"].iter().any(|name| schema.get(name).is_some()) {
-            return Err(too_complex("references that depend on who asks are not followed here"));
+        if depth > DEPTH_MAX {
+            return Err(too_much(at, "schema.depth", DEPTH_MAX, depth));
+        }
+        for name in ["$dynamicRef", "$recursiveRef"] {
+            if schema.get(name).is_some() {
+                return Err(too_complex(&at.child(name), "references that depend on who asks are not followed here"));
+            }
         }
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str)
             && self.root.resolve(reference).is_none()
         {
-            return Err(too_complex("a reference leads out of the document; nothing is fetched"));
+            let detail = "a reference leads out of the document; nothing is fetched";
+            return Err(too_complex(&at.child("$ref"), detail));
         }
-        let patterns = schema.get("pattern").and_then(Value::as_str).into_iter();
-        let names = schema.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(|map| map.keys());
-        if patterns.chain(names.map(String::as_str)).any(|pattern| pattern.chars().count() > PATTERN_CHARS_MAX) {
-            return Err(too_complex("a pattern is too long"));
+        if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+            self.pattern(pattern, &at.child("pattern"))?;
         }
-        children(schema).try_for_each(|child| self.look(child, depth + 1))?;
-        Ok(())
+        let names = schema.get("patternProperties").and_then(Value::as_object);
+        for pattern in names.into_iter().flat_map(|map| map.keys()) {
+            self.pattern(pattern, &at.child("patternProperties"))?;
+        }
+        placed_children(schema, at).try_for_each(|(child, at)| self.look(child, &at, depth + 1))
+    }
+
+    fn pattern(&mut self, pattern: &str, at: &Pointer) -> Result<(), Refusal> {
+        let characters = pattern.chars().count();
+        if characters > PATTERN_CHARS_MAX {
+            return Err(too_much(at, "schema.pattern_chars", PATTERN_CHARS_MAX, characters));
+        }
+        self.places = self.places.saturating_add(written_out(pattern));
+        match self.places > PATTERN_PLACES_MAX {
+            true => Err(too_much(at, "schema.pattern_places", PATTERN_PLACES_MAX, self.places)),
+            false => Ok(()),
+        }
     }
 
     /// The schemas that judge the same value, references followed.
@@ -121,80 +159,286 @@ impl<'a> Survey<'a> {
     }
 
     fn work(&mut self, schema: &'a Value) -> Result<(), Refusal> {
-        self.work_of(schema)?;
+        self.work_of(schema, 0)?;
         children(schema).try_for_each(|child| self.work(child))
     }
 
-    fn work_of(&mut self, schema: &'a Value) -> Result<u64, Refusal> {
+    fn work_of(&mut self, schema: &'a Value, depth: usize) -> Result<usize, Refusal> {
+        let root = Pointer::root();
         match self.work.get(&std::ptr::from_ref(schema)) {
-            Some(0) => return Err(too_complex("a reference leads back to itself without going deeper")),
+            Some(0) => return Err(too_complex(&root, "a reference leads back to itself without going deeper")),
             Some(known) => return Ok(*known),
             None => {}
         }
+        if depth > REFERENCES_MAX {
+            return Err(too_much(&root, "schema.references", REFERENCES_MAX, depth));
+        }
         self.work.insert(std::ptr::from_ref(schema), 0);
-        let mut total: u64 = 1;
+        let mut total: usize = 1;
         for other in self.beside(schema) {
-            total = total.saturating_add(self.work_of(other)?);
+            total = total.saturating_add(self.work_of(other, depth + 1)?);
         }
         if total > WORK_MAX {
-            return Err(too_complex("one value would have to be held against too many alternatives"));
+            return Err(too_much(&root, "schema.alternatives", WORK_MAX, total));
         }
         self.work.insert(std::ptr::from_ref(schema), total);
         Ok(total)
     }
 
     /// A schema that comes back to itself twice by one step down doubles its work with every level of a document.
-    fn growth(&self, schema: &'a Value) -> Result<(), Refusal> {
+    fn growth(&mut self, schema: &'a Value) -> Result<(), Refusal> {
         let mut pending = vec![schema];
         while let Some(schema) = pending.pop() {
             pending.extend(children(schema));
-            let mut steps: HashMap<&str, Vec<&Value>> = HashMap::new();
-            for (step, below) in self.below(schema) {
-                steps.entry(step).or_default().push(below);
-            }
-            for below in steps.values().filter(|below| below.len() > 1) {
-                let returns = below.iter().filter(|below| self.reaches(below, schema)).count();
+            let below = self.below(schema)?;
+            for together in below.together() {
+                let mut returns = 0;
+                for below in together {
+                    returns += usize::from(self.reaches(below, schema)?);
+                }
                 if returns > 1 {
-                    return Err(too_complex("the schema comes back to itself in two ways by one step"));
+                    let detail = "the schema comes back to itself in two ways by one step";
+                    return Err(too_complex(&Pointer::root(), detail));
                 }
             }
         }
         Ok(())
     }
 
-    /// The schemas of smaller values, with the step that leads there, from here and from all that judge beside it.
-    fn below(&self, schema: &'a Value) -> Vec<(&'a str, &'a Value)> {
-        let mut found = Vec::new();
+    /// The schemas of smaller values, from here and from all that judge beside it.
+    fn below(&mut self, schema: &'a Value) -> Result<Below<'a>, Refusal> {
+        let mut below = Below::default();
         let mut pending = vec![schema];
         while let Some(schema) = pending.pop() {
+            self.effort(1)?;
             pending.extend(self.beside(schema));
-            let members = schema.get("properties").and_then(Value::as_object);
-            found.extend(members.into_iter().flatten().map(|(name, below)| (name.as_str(), below)));
-            for name in ["items", "contains", "unevaluatedItems"] {
-                found.extend(schema.get(name).filter(|below| below.is_object()).map(|below| ("*", below)));
-            }
-            for name in ["additionalProperties", "unevaluatedProperties"] {
-                found.extend(schema.get(name).map(|below| ("**", below)));
-            }
-            let patterns = schema.get("patternProperties").and_then(Value::as_object);
-            found.extend(patterns.into_iter().flat_map(|map| map.values()).map(|below| ("**", below)));
+            below.0.push(Downward::of(schema));
         }
-        found
+        Ok(below)
     }
 
-    fn reaches(&self, from: &'a Value, to: &'a Value) -> bool {
-        let mut seen: Vec<*const Value> = Vec::new();
+    fn reaches(&mut self, from: &'a Value, to: &'a Value) -> Result<bool, Refusal> {
+        let mut seen: HashSet<*const Value> = HashSet::new();
         let mut pending = vec![from];
         while let Some(schema) = pending.pop() {
+            self.effort(1)?;
             if std::ptr::eq(schema, to) {
-                return true;
+                return Ok(true);
             }
-            if !seen.contains(&std::ptr::from_ref(schema)) {
-                seen.push(std::ptr::from_ref(schema));
+            if seen.insert(std::ptr::from_ref(schema)) {
                 pending.extend(self.beside(schema));
-                pending.extend(self.below(schema).into_iter().map(|(_, below)| below));
+                pending.extend(Downward::of(schema).all());
             }
         }
-        false
+        Ok(false)
+    }
+
+    fn effort(&mut self, steps: usize) -> Result<(), Refusal> {
+        self.effort += steps;
+        match self.effort > EFFORT_MAX {
+            true => Err(too_much(&Pointer::root(), "schema.effort", EFFORT_MAX, self.effort)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What the schemas that judge one value say of what is inside it.
+#[derive(Default)]
+struct Below<'a>(Vec<Downward<'a>>);
+
+/// What one schema says of what is inside a value.
+struct Downward<'a> {
+    named: Vec<(&'a str, &'a Value)>,
+    patterns: Vec<(&'a str, &'a Value)>,
+    /// For members that neither of them names.
+    additional: Option<&'a Value>,
+    /// For members and elements that nobody else speaks of.
+    unevaluated: [Option<&'a Value>; 2],
+    first: &'a [Value],
+    /// For elements after the first ones.
+    later: Option<&'a Value>,
+    /// For elements wherever they stand.
+    anywhere: Option<&'a Value>,
+}
+
+impl<'a> Downward<'a> {
+    fn of(schema: &'a Value) -> Self {
+        let map = |name: &str| schema.get(name).and_then(Value::as_object).into_iter().flatten();
+        let list = |name: &str| schema.get(name).and_then(Value::as_array).map(Vec::as_slice);
+        let one = |name: &str| schema.get(name).filter(|below| below.is_object());
+        Self {
+            named: map("properties").map(|(name, below)| (name.as_str(), below)).collect(),
+            patterns: map("patternProperties").map(|(name, below)| (name.as_str(), below)).collect(),
+            additional: one("additionalProperties"),
+            unevaluated: [one("unevaluatedProperties"), one("unevaluatedItems")],
+            first: list("prefixItems").or(list("items")).unwrap_or_default(),
+            later: one("items").or(one("additionalItems")),
+            anywhere: one("contains"),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a Value> {
+        let members = self.named.iter().chain(&self.patterns).map(|(_, below)| *below);
+        let single = [self.additional, self.later, self.anywhere].into_iter().chain(self.unevaluated).flatten();
+        members.chain(single).chain(self.first)
+    }
+}
+
+/// A member whose fate is asked for.
+#[derive(Clone, Copy)]
+enum Member<'a> {
+    Named(&'a str),
+    /// One that patterns meet, where there are any.
+    Met,
+    /// One that nobody names.
+    Other,
+}
+
+impl<'a> Below<'a> {
+    /// For each step down that schemas speak of, those that may judge one value there.
+    fn together(&self) -> Vec<Vec<&'a Value>> {
+        let names: BTreeSet<&str> = self.0.iter().flat_map(|down| &down.named).map(|(name, _)| *name).collect();
+        let longest = self.0.iter().map(|down| down.first.len()).max().unwrap_or(0);
+        let members = names.into_iter().map(Member::Named).chain([Member::Met, Member::Other]);
+        let mut steps: Vec<Vec<&Value>> = members.map(|member| self.member(member)).collect();
+        // One more than the first ones: there everybody speaks of what comes later.
+        steps.extend((0..=longest).map(|index| self.element(index)));
+        steps.retain(|together| together.len() > 1);
+        steps
+    }
+
+    fn member(&self, member: Member<'_>) -> Vec<&'a Value> {
+        let mut together = Vec::new();
+        for down in &self.0 {
+            let before = together.len();
+            if let Member::Named(name) = member {
+                together.extend(down.named.iter().filter(|(other, _)| *other == name).map(|(_, below)| *below));
+            }
+            let meets = |pattern: &str| match member {
+                Member::Named(name) => may_match(pattern, name),
+                Member::Met => true,
+                Member::Other => false,
+            };
+            together.extend(down.patterns.iter().filter(|(pattern, _)| meets(pattern)).map(|(_, below)| *below));
+            if together.len() == before {
+                together.extend(down.additional);
+            }
+            if matches!(member, Member::Other) {
+                together.extend(down.unevaluated.first().copied().flatten());
+            }
+        }
+        together
+    }
+
+    fn element(&self, index: usize) -> Vec<&'a Value> {
+        let mut together = Vec::new();
+        for down in &self.0 {
+            match down.first.get(index) {
+                Some(first) => together.push(first),
+                None => together.extend(down.later.or(down.unevaluated.last().copied().flatten())),
+            }
+            together.extend(down.anywhere);
+        }
+        together
+    }
+}
+
+/// Whether a pattern may match a name; sure only of plain characters after `^`.
+fn may_match(pattern: &str, name: &str) -> bool {
+    let Some(rest) = pattern.strip_prefix('^') else { return true };
+    let plain = rest.find(|character: char| !character.is_alphanumeric() && !"_-".contains(character));
+    let (plain, after) = rest.split_at(plain.unwrap_or(rest.len()));
+    // The last character belongs to what repeats it, and an alternative begins anew.
+    let repeated = after.starts_with(['*', '?', '{', '+']);
+    let sure = if repeated { plain.get(..plain.len().saturating_sub(1)).unwrap_or_default() } else { plain };
+    pattern.contains('|') || name.starts_with(sure)
+}
+
+/// How many characters a pattern stands for when its repetitions are written out; a class of letters counts for many.
+fn written_out(pattern: &str) -> usize {
+    const CLASS: usize = 100;
+    let mut open = vec![0_usize];
+    let mut last: usize = 0;
+    let mut characters = pattern.chars().peekable();
+    while let Some(character) = characters.next() {
+        let place = match character {
+            '(' => {
+                open.push(0);
+                continue;
+            }
+            ')' if open.len() > 1 => open.pop().unwrap_or(0).max(1),
+            '{' => {
+                let bounds: String = std::iter::from_fn(|| characters.next_if(|next| *next != '}')).collect();
+                characters.next();
+                let most = bounds.split(',').filter_map(|bound| bound.trim().parse::<usize>().ok()).max().unwrap_or(1);
+                let whole = last.saturating_mul(most.max(1));
+                if let Some(sum) = open.last_mut() {
+                    *sum = sum.saturating_add(whole - last);
+                }
+                last = whole;
+                continue;
+            }
+            '[' => {
+                let mut weight = 1;
+                while let Some(inner) = characters.next_if(|next| *next != ']') {
+                    if inner == '\\' && matches!(characters.next(), Some('p' | 'P')) {
+                        weight = CLASS;
+                    }
+                }
+                characters.next();
+                weight
+            }
+            '\\' => match characters.next() {
+                Some('p' | 'P') => {
+                    if characters.next_if_eq(&'{').is_some() {
+                        while characters.next_if(|next| *next != '}').is_some() {}
+                        characters.next();
+                    }
+                    CLASS
+                }
+                _ => 1,
+            },
+            '*' | '+' | '?' | '|' | '^' | '$' => continue,
+            _ => 1,
+        };
+        if let Some(sum) = open.last_mut() {
+            *sum = sum.saturating_add(place);
+        }
+        last = place;
+    }
+    open.into_iter().fold(0, usize::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_are_written_out() {
+        for (pattern, places) in [
+            ("", 0_usize),
+            ("abc", 3),
+            ("^a{3}b$", 4),
+            ("(ab){2,5}", 10),
+            ("(?:a{1000}){1000}", 1_000_000),
+            ("[a-z]{10}", 10),
+            (r"[\]x]{2}\d+", 3),
+            (r"\p{L}{3}", 300),
+            ("(((a{9}){9}){9}){9}", 6_561),
+            ("a{,4}|b*", 5),
+        ] {
+            let got = written_out(pattern);
+            // A group's own marks, such as `?:`, count as characters; that is on the safe side.
+            assert!((places..=places.saturating_mul(2)).contains(&got), "{pattern}: {got}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_with_another_beginning_does_not_meet_a_name() {
+        for (pattern, name, expected) in
+            [("^x-", "a", false), ("^x-", "x-a", true), ("^ab*", "a", true), ("^a|b", "b", true), ("a", "b", true)]
+        {
+            assert_eq!(may_match(pattern, name), expected, "{pattern} {name}");
+        }
     }
 }

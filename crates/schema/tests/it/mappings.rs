@@ -3,7 +3,7 @@
 use crate::random::{Chance, document, mapping};
 use json::Document;
 use proptest::prelude::*;
-use schema::{Mapping, Translation, compose};
+use schema::{Mapping, Translation, Translator, compose};
 use serde_json::{Value, json};
 
 pub(crate) fn read(value: &Value) -> Result<Mapping, schema::Refusal> {
@@ -64,6 +64,22 @@ fn there_and_back(mapping: &Mapping, source: &Value) -> Result<(), TestCaseError
     Ok(())
 }
 
+/// The fast way says what the slow one says, word for word, whatever it remembers of other documents.
+fn both_ways(translator: &mut Translator, source: &Document) -> Result<(), TestCaseError> {
+    let slow = translator.mapping().translate(&source.root().to_value());
+    let described = format!("mapping {}\nsource {}", translator.mapping().to_value(), source.root().to_value());
+    match (translator.translate(source), slow) {
+        (Ok(fast), Ok(slow)) => {
+            let bytes = String::from_utf8(json::canonical(fast.document().root())).unwrap();
+            prop_assert_eq!(bytes.as_bytes(), json::canonical_value(&slow.document), "{}\ngave {}", described, bytes);
+            prop_assert_eq!(fast.is_faithful(), slow.losses.is_empty());
+            prop_assert_eq!(fast.losses(), slow.losses, "{}", described);
+        }
+        (fast, slow) => prop_assert_eq!(fast.err(), slow.err(), "{}", described),
+    }
+    Ok(())
+}
+
 /// Few in every run; more when somebody asks for them.
 fn cases() -> u32 {
     option_env!("RIALTO_CASES").and_then(|cases| cases.parse().ok()).unwrap_or(4_000)
@@ -99,6 +115,30 @@ proptest! {
     }
 
     #[test]
+    fn the_fast_way_gives_the_document_and_the_report_of_the_slow_one(seed in any::<u64>()) {
+        let mut chance = Chance(seed);
+        let (first, second) = (mapping(&mut chance, "1.0", "1.1"), mapping(&mut chance, "1.1", "2.0"));
+        let (Ok(first), second) = (read(&first), read(&second)) else { return Ok(()) };
+        let mut mappings = vec![first.invert().unwrap(), first.clone()];
+        mappings.extend(second.iter().map(|second| compose(&first, second).unwrap()));
+        let mut shapes = json::Shapes::default();
+        let documents: Vec<Document> = (0..6).map(|round| {
+            let bytes = document(&mut chance, 3).to_string();
+            match round % 2 {
+                0 => Document::parse(bytes.as_bytes(), &json::Limits::DOCUMENT).unwrap(),
+                _ => Document::parse_with(bytes.as_bytes(), &json::Limits::DOCUMENT, &mut shapes).unwrap(),
+            }
+        }).collect();
+        for mapping in mappings {
+            let mut translator = Translator::new(&mapping);
+            // Twice, so that what is remembered is used.
+            for source in documents.iter().chain(&documents) {
+                both_ways(&mut translator, source)?;
+            }
+        }
+    }
+
+    #[test]
     fn a_mapping_is_read_as_it_was_written(seed in any::<u64>()) {
         let mut chance = Chance(seed);
         if let Ok(mapping) = read(&mapping(&mut chance, "1.0", "1.1")) {
@@ -115,6 +155,9 @@ proptest! {
 fn the_generator_makes_mappings_that_are_accepted() {
     let accepted = (0..1_000).filter(|seed| read(&mapping(&mut Chance(*seed), "1.0", "1.1")).is_ok()).count();
     assert!(accepted > 300, "{accepted} of 1000");
+    let read = (0..1_000).filter_map(|seed| read(&mapping(&mut Chance(seed), "1.0", "1.1")).ok());
+    let fast = read.filter(|mapping| Translator::new(mapping).is_compiled()).count();
+    assert!(fast * 3 > accepted, "{fast} of {accepted} have a fast way");
 }
 
 /// The report of a translation, entry by entry.
