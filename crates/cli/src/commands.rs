@@ -4,6 +4,7 @@ mod ask;
 mod completions;
 mod conformance;
 mod demo;
+mod did;
 mod doctor;
 mod explain;
 mod import;
@@ -59,6 +60,8 @@ enum Command {
     Verify(verify::Verify),
     #[command(subcommand)]
     Keys(keys::Keys),
+    #[command(subcommand)]
+    Did(did::Did),
     Completions(completions::Completions),
 }
 
@@ -85,6 +88,7 @@ impl Rialto {
             Command::Sign(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Keys(command) => command.run(),
+            Command::Did(command) => command.run(),
             Command::Completions(command) => command.run(),
         }
     }

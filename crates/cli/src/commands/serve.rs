@@ -59,6 +59,14 @@ pub(crate) struct Serve {
     #[arg(long, value_enum, default_value = "flag")]
     over_budget: OverBudgetChoice,
 
+    /// Call the node did:wba:… instead, at the same address
+    #[arg(long, requires = "public_url")]
+    wba: bool,
+
+    /// Also take the older DIDWba header of agents, which covers neither path nor body, for requests that only read
+    #[arg(long)]
+    legacy_authentication: bool,
+
     /// Let the node fetch DID documents from loopback and private addresses; for test networks
     #[arg(long)]
     private_networks: bool,
@@ -140,6 +148,8 @@ impl Serve {
             door: DoorPolicy { private_networks: self.private_networks, ..DoorPolicy::default() },
             unverified_issuer: self.unverified_issuer.clone(),
             operator: self.operator(),
+            wba: self.wba,
+            legacy_authentication: self.legacy_authentication,
             ..Config::default()
         })
     }
