@@ -52,7 +52,7 @@ impl AuthError {
             Self::VerificationMethod(_) => "invalid_verification_method",
             Self::Did(error) => error.code(),
             Self::Signature => "invalid_signature",
-            Self::Timestamp(_) => "invalid_timestamp",
+            Self::Timestamp(_) => "request_timestamp",
             Self::Nonce(_) => "invalid_nonce",
             Self::AccessToken(_) => "invalid_access_token",
             Self::Forbidden => "forbidden_did",
@@ -64,6 +64,8 @@ impl AuthError {
         match self {
             Self::Missing => None,
             Self::Did(_) => Some("invalid_did"),
+            // A refusal of that name is about the window of an intent.
+            Self::Timestamp(_) => Some("invalid_timestamp"),
             other => Some(other.code()),
         }
     }
