@@ -4,6 +4,7 @@ use super::*;
 use crate::http::Credentials;
 use crate::{Did, Secp256k1Key, SigningKey, bound_name, wba_document, wba_name};
 use json::{Document, json};
+use proptest::prelude::*;
 
 const NOW: i64 = 1_733_402_096;
 const TARGET: &str = "https://api.example.com/orders?x=1";
@@ -253,5 +254,18 @@ fn no_single_changed_character_survives() {
             // The label is not signed; it only has to be the same in both fields.
             assert!(check(&changed, &party.document, &SENT).is_err(), "{}", changed[number].1);
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn rubbish_proves_nobody_and_breaks_nothing(
+        input in r#"(sig1=)?[()"@;=, a-z0-9:.#?*_-]{0,80}"#,
+        value in r#"(sig1=:)?[A-Za-z0-9+/=:, "]{0,60}"#,
+        digest in r#"(sha-256=:)?[A-Za-z0-9+/=:, ]{0,60}"#,
+    ) {
+        let party = bare();
+        let fields = [("signature-input", input), ("signature", value), ("content-digest", digest)];
+        prop_assert!(check(&fields, &party.document, &SENT).is_err());
     }
 }
