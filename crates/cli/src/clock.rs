@@ -26,6 +26,11 @@ impl Stopwatch {
         Self(std::time::Instant::now())
     }
 
+    /// The moment at which it was started.
+    pub(crate) fn begun(&self) -> std::time::Instant {
+        self.0
+    }
+
     /// Milliseconds so far.
     pub(crate) fn millis(&self) -> u64 {
         u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)

@@ -5,6 +5,7 @@ mod completions;
 mod conformance;
 mod demo;
 mod describe;
+mod did;
 mod doctor;
 mod explain;
 mod import;
@@ -61,6 +62,8 @@ enum Command {
     Verify(verify::Verify),
     #[command(subcommand)]
     Keys(keys::Keys),
+    #[command(subcommand)]
+    Did(did::Did),
     Completions(completions::Completions),
 }
 
@@ -88,6 +91,7 @@ impl Rialto {
             Command::Sign(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Keys(command) => command.run(),
+            Command::Did(command) => command.run(),
             Command::Completions(command) => command.run(),
         }
     }

@@ -1,4 +1,5 @@
-//! Where keys live: one Ed25519 key in one file, as a private JWK (RFC 8037).
+//! Where keys live: one key in one file, as a private JWK (RFC 8037): Ed25519, and secp256k1 for did:wba names that end
+//! in `k1_`.
 //!
 //! INVARIANT: a key file is readable by its owner only, when it is written and when it is read; the seed is never
 //! printed.
@@ -10,7 +11,7 @@ use std::cell::OnceCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use trust::{SigningKey, encoding};
+use trust::{Secp256k1Key, SecretKey, SigningKey, encoding};
 use zeroize::Zeroizing;
 
 /// Which key signs.
@@ -145,27 +146,60 @@ fn make_directory(path: &Path) -> std::io::Result<()> {
 
 /// Reads a key.
 pub(crate) fn load(path: &Path) -> Result<SigningKey, Failure> {
+    let damaged = |what: &str| {
+        Failure::files(format!("`{}` is no key file: {what}", path.display()))
+            .help("a key file is what `rialto keys new` writes: a private Ed25519 JWK with `kty`, `crv`, `x` and `d`")
+    };
+    let document = private(path, &damaged)?;
+    let member = |name: &str| document.root().get(name).and_then(Node::as_str);
+    if (member("kty"), member("crv")) != (Some("OKP"), Some("Ed25519")) {
+        return Err(damaged("it holds no Ed25519 key"));
+    }
+    let key = SigningKey::from_seed(*secret(&document).ok_or_else(|| damaged("`d` is not 32 bytes in base64url"))?);
+    if member("x") != key.public().to_jwk().get("x").and_then(json::Value::as_str) {
+        return Err(damaged("`x` is not the public half of `d`"));
+    }
+    Ok(key)
+}
+
+/// The secp256k1 key of a file, which is made when there is none.
+pub(crate) fn secp256k1(path: &Path) -> Result<SecretKey, Failure> {
+    let damaged = |what: &str| Failure::files(format!("`{}` is no secp256k1 key: {what}", path.display()));
+    if !path.exists() {
+        let scalar = chance::seed()?;
+        let key = SecretKey::from(Secp256k1Key::from_scalar(*scalar).map_err(|error| damaged(&error.to_string()))?);
+        let mut jwk = key.public().map_err(|error| damaged(&error.to_string()))?.to_jwk();
+        if let Some(members) = jwk.as_object_mut() {
+            members.insert("d".to_owned(), json!(encoding::encode(scalar.as_ref())));
+        }
+        let text = Zeroizing::new(format!("{jwk:#}\n"));
+        store(path, &text).map_err(|error| Failure::io("write", path, &error))?;
+        return Ok(key);
+    }
+    let document = private(path, &damaged)?;
+    let member = |name: &str| document.root().get(name).and_then(Node::as_str);
+    if (member("kty"), member("crv")) != (Some("EC"), Some("secp256k1")) {
+        return Err(damaged("write a private JWK with `kty` EC, `crv` secp256k1 and `d`"));
+    }
+    let scalar = secret(&document).ok_or_else(|| damaged("`d` is not 32 bytes in base64url"))?;
+    Secp256k1Key::from_scalar(*scalar).map(SecretKey::from).map_err(|error| damaged(&error.to_string()))
+}
+
+/// The document of a key file that nobody else can read.
+fn private(path: &Path, damaged: &dyn Fn(&str) -> Failure) -> Result<json::Document, Failure> {
     let file = File::open(path).map_err(|error| missing_or(path, &error))?;
     check_private(path, &file)?;
     let mut bytes = Zeroizing::new(Vec::new());
     let most = u64::from(Limits::DOCUMENT.bytes) + 1;
     file.take(most).read_to_end(&mut bytes).map_err(|error| Failure::io("read", path, &error))?;
-    let damaged = |what: &str| {
-        Failure::files(format!("`{}` is no key file: {what}", path.display()))
-            .help("a key file is what `rialto keys new` writes: a private Ed25519 JWK with `kty`, `crv`, `x` and `d`")
-    };
-    let document = json::Document::parse(&bytes, &Limits::DOCUMENT).map_err(|error| damaged(&error.to_string()))?;
-    let member = |name: &str| document.root().get(name).and_then(Node::as_str);
-    if (member("kty"), member("crv")) != (Some("OKP"), Some("Ed25519")) {
-        return Err(damaged("it holds no Ed25519 key"));
-    }
-    let seed = member("d").and_then(encoding::decode_url).map(Zeroizing::new);
-    let seed = seed.and_then(|seed| <[u8; 32]>::try_from(seed.as_slice()).ok()).map(Zeroizing::new);
-    let key = SigningKey::from_seed(*seed.ok_or_else(|| damaged("`d` is not 32 bytes in base64url"))?);
-    if member("x") != key.public().to_jwk().get("x").and_then(json::Value::as_str) {
-        return Err(damaged("`x` is not the public half of `d`"));
-    }
-    Ok(key)
+    json::Document::parse(&bytes, &Limits::DOCUMENT).map_err(|error| damaged(&error.to_string()))
+}
+
+/// The secret half of a private JWK.
+fn secret(document: &json::Document) -> Option<Zeroizing<[u8; 32]>> {
+    let text = document.root().get("d").and_then(Node::as_str)?;
+    let bytes = Zeroizing::new(encoding::decode_url(text)?);
+    <[u8; 32]>::try_from(bytes.as_slice()).ok().map(Zeroizing::new)
 }
 
 /// A key that others can read is a key that others can sign with.

@@ -222,6 +222,11 @@ pub(crate) fn limits() -> Value {
         "delegation": {
             "links": trust::DELEGATION_LINKS_MAX, "seconds": trust::DELEGATION_SECONDS_MAX, "tokens": TOKENS_MAX,
         },
+        "authentication": {
+            "window_seconds": trust::http::WINDOW_SECONDS, "skew_seconds": trust::http::SKEW_SECONDS,
+            "token_seconds": trust::http::TOKEN_SECONDS, "nonce_bytes": trust::http::NONCE_BYTES_MAX,
+            "field_bytes": trust::http::FIELD_BYTES_MAX,
+        },
         "procurement": {"fallbacks": FALLBACKS_MAX},
         "actions": {"inherited_bytes": INHERITED_BYTES_MAX},
         "discover": {"wish_chars": WISH_CHARS_MAX},

@@ -13,6 +13,7 @@ pub(crate) use keys::{FILES, Keys, rotate};
 
 use crate::clock::{Clock, instant};
 use json::{Value, json};
+use trust::http::AccessToken;
 use trust::{Algorithm, Did, PublicKey, SigningKey, encoding};
 
 /// The fragment of the node's first key when the node has a name of its own.
@@ -121,6 +122,16 @@ impl Identity {
             Some((next, from)) if *from <= self.clock.millis() => next,
             _ => &self.current,
         }
+    }
+
+    /// The public half of the key that signs now.
+    pub(crate) fn public(&self) -> PublicKey {
+        self.held().key.public()
+    }
+
+    /// A token for somebody who proved to be the sender of a request; it ends when the key is another one.
+    pub(crate) fn access_token(&self, token: &AccessToken) -> String {
+        token.sign(&self.held().key)
     }
 
     /// The signature member for a body in canonical form.

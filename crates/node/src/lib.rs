@@ -3,6 +3,7 @@
 //! INVARIANT: nothing but `outbound` opens a connection to somebody else.
 
 mod node;
+mod authenticate;
 mod lanes;
 mod quota;
 pub mod source;
@@ -41,6 +42,7 @@ mod witness;
 mod chance;
 
 pub use announce::{CALL_MS_MAX, EDGE, Edge, LEVELS, STREAMS_MAX};
+pub use authenticate::{Caller, Presented, Unproved};
 pub use clock::Clock;
 pub use duties::AUDIT_MAX;
 pub use feed::Transport;

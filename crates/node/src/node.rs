@@ -60,6 +60,10 @@ pub struct Config {
     pub witness: Option<PathBuf>,
     /// Who publishes a schema, where that is not the host of its URL.
     pub schema_publishers: Vec<(schema::SchemaId, Did)>,
+    /// Whether the node is called did:wba, not did:web, by the address under which others reach it.
+    pub wba: bool,
+    /// Whether the older authentication header of ANP is taken, for requests that only read.
+    pub legacy_authentication: bool,
 }
 
 /// Who answers for a node, as its manifest says.
@@ -110,6 +114,7 @@ pub struct Node {
     /// What the operator does not let through.
     pub(crate) rules: Rules,
     pub(crate) requests_per_second: Option<NonZeroU32>,
+    pub(crate) legacy_authentication: bool,
     /// Held by whoever withdraws everything of a principal.
     pub(crate) deleting: Mutex<()>,
     quota: Option<Quotas>,
@@ -158,7 +163,8 @@ impl Node {
             .map_err(|error| cannot_use(&config.data, &error))?;
         let meter =
             Meter::open(&config.data.join(METER), clock.millis()).map_err(|error| cannot_use(&config.data, &error))?;
-        let did = config.public_url.as_deref().map(did_of).transpose()?.flatten();
+        let method = if config.wba { "wba" } else { "web" };
+        let did = config.public_url.as_deref().map(|url| did_of(url, method)).transpose()?.flatten();
         if config.unverified_issuer.is_some() && did.is_some() {
             return Err(Error::fault("a node with a public name answers nobody whose signature cannot be checked"));
         }
@@ -215,6 +221,7 @@ impl Node {
             operator: config.operator.clone(),
             rules: Rules::in_folder(&config.data)?,
             requests_per_second: config.requests_per_second,
+            legacy_authentication: config.legacy_authentication,
             deleting: Mutex::default(),
             quota: config.requests_per_second.map(Quotas::new),
             turns: Turns::new(turns(processors)),
@@ -412,11 +419,11 @@ impl Turns {
     }
 }
 
-/// The DID of an address: did:web for a public one, none for plain HTTP, which proves nothing.
-fn did_of(url: &str) -> Result<Option<Did>, Error> {
+/// The DID of an address: did:web or did:wba for a public one, none for plain HTTP, which proves nothing.
+fn did_of(url: &str, method: &str) -> Result<Option<Did>, Error> {
     let Some(host) = url.strip_prefix("https://") else { return Ok(None) };
     let host = host.trim_end_matches('/').replace(':', "%3A").replace('/', ":");
-    Did::parse(&format!("did:web:{host}")).map(Some).map_err(|error| Error::fault(format!("`{url}`: {error}")))
+    Did::parse(&format!("did:{method}:{host}")).map(Some).map_err(|error| Error::fault(format!("`{url}`: {error}")))
 }
 
 fn cannot_use(folder: &Path, error: &std::io::Error) -> Error {

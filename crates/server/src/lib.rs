@@ -8,6 +8,7 @@
 //! | `POST /oap/records`, `DELETE` and `GET /oap/records/{id}` | records come, go, and are shown |
 //! | `GET /oap/audit`, `POST /oap/data/delete`, `GET /oap/incident` | what the core protocol asks of every tool |
 //! | `/.well-known/oap-tool.json`, `/.well-known/did.json` | who this node is |
+//! | `/whoami` | who sends this, proved by a signature over the request (ANP-02) |
 //! | `/health`, `/metrics` | for people who run it |
 //! | `/docs`, `/openapi.json`, `/refusals.json`, `/schemas/{name}` | for people who build on it |
 //!
@@ -17,6 +18,7 @@
 mod routes;
 mod request;
 mod reply;
+mod caller;
 mod subscriptions;
 mod sse;
 mod ws;

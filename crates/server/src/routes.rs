@@ -1,5 +1,6 @@
 //! From a path to a job.
 
+use crate::caller::{self, Head};
 use crate::connection::Invitation;
 use crate::docs::{self, Pages};
 use crate::listen::{Here, Patience};
@@ -11,7 +12,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{MatchedPath, Path, Query, Request, State};
 use axum::http::header::{ACCEPT, HOST, HeaderValue, ORIGIN};
-use axum::http::{HeaderMap, Response, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Router};
@@ -67,7 +68,7 @@ fn of(routes: impl Iterator<Item = (&'static str, MethodRouter<Shared>)>, shared
 }
 
 /// Every path and what it does; the same list as in `openapi.json`.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 31] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 32] {
     [
         ("/oap/intent", post(intent)),
         ("/oap/intent/socket", get(intent_socket)),
@@ -94,6 +95,7 @@ pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 31] {
         ("/oap/mappings/{name}", get(mapping)),
         ("/.well-known/oap-tool.json", get(manifest)),
         ("/.well-known/did.json", get(did_document)),
+        ("/whoami", get(whoami).post(whoami)),
         ("/health", get(health)),
         ("/metrics", get(metrics)),
         ("/openapi.json", get(docs::openapi)),
@@ -463,6 +465,32 @@ async fn did_document(State(shared): State<Shared>) -> Response<Body> {
     reply::json(&shared.node.identity().document())
 }
 
+/// Says who proved to be the sender, and gives a token for the next requests.
+async fn whoami(
+    State(shared): State<Shared>,
+    Extension(asked): Extension<Asked>,
+    here: Option<Extension<Here>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response<Body> {
+    let body = match method == Method::POST {
+        true => request::body(&headers, body, &Limits::INTENT, asked.patience.body).await,
+        false => Ok(Vec::new()),
+    };
+    let body = match body {
+        Ok(body) => body,
+        Err(error) => return reply::refused(&shared.node, &asked.id, &error),
+    };
+    let here = here.map(|Extension(here)| here).unwrap_or_default();
+    let head = Head { method: &method, uri: &uri, headers: &headers, here };
+    match caller::prove(&shared, &asked, &head, &body).await {
+        Ok(who) => caller::with_token(reply::json(&json!({"did": who.did.as_str()})), &who),
+        Err(response) => *response,
+    }
+}
+
 async fn health(State(shared): State<Shared>) -> Response<Body> {
     let stopped = shared.node.store().is_stopped();
     let mut response = reply::json(&json!({
@@ -529,6 +557,16 @@ impl Shared {
         format!("{}://{host}", self.scheme)
     }
 
+    /// The address that is this node's for sure: the operator's, or where there is none the one that was called on this
+    /// machine. Any other name may be somebody else's, and what was signed for somebody else proves nothing here.
+    pub(crate) fn address(&self, headers: &HeaderMap, uri: &Uri, here: Here) -> Option<String> {
+        if let Some(base) = &self.base {
+            return Some(base.to_string());
+        }
+        let called = authority(headers, uri).filter(|called| is_at_home(host_of(called), here))?;
+        Some(format!("{}://{called}", self.scheme))
+    }
+
     /// Whether a request comes from a browser's page of another origin, which has no business here.
     fn is_foreign(&self, headers: &HeaderMap, uri: &Uri) -> bool {
         let ours = self.base(headers, uri);
@@ -549,12 +587,15 @@ impl Shared {
             None if self.scheme == "https" => return true,
             None => None,
         };
-        let digits = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
-        let at_home = |digits: IpAddr| digits.is_loopback() || Some(digits.to_canonical()) == here.0;
-        digits.is_some_and(at_home)
-            || host.eq_ignore_ascii_case("localhost")
-            || ours.is_some_and(|ours| host.eq_ignore_ascii_case(ours))
+        is_at_home(host, here) || ours.is_some_and(|ours| host.eq_ignore_ascii_case(ours))
     }
+}
+
+/// Whether a host is this machine: loopback by name or in digits, or the address at which the connection arrived.
+fn is_at_home(host: &str, here: Here) -> bool {
+    let digits = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+    let at_home = |digits: IpAddr| digits.is_loopback() || Some(digits.to_canonical()) == here.0;
+    digits.is_some_and(at_home) || host.eq_ignore_ascii_case("localhost")
 }
 
 /// Whom a request is addressed to, with the port.

@@ -9,6 +9,8 @@ mod key;
 mod wba;
 mod web;
 
+pub use wba::Binding;
+
 use crate::{KeyError, PublicKey};
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -94,6 +96,14 @@ impl Did {
         match self.subject {
             Subject::Web | Subject::Wba => web::Location::read(self.id()).ok().map(|location| location.document_url()),
             Subject::Key(_) | Subject::Other => None,
+        }
+    }
+
+    /// The key that the name itself is bound to, for a `did:wba` that ends in a fingerprint.
+    pub fn binding(&self) -> Option<Binding<'_>> {
+        match self.subject {
+            Subject::Wba => wba::read(self.id()).ok().and_then(|location| wba::binding(&location)),
+            Subject::Key(_) | Subject::Web | Subject::Other => None,
         }
     }
 

@@ -3,19 +3,24 @@
 //! A key signs for the DID only when the document lists it under `assertionMethod` or `authentication`; a key for
 //! encryption does not. A method that no list names and that says when it was `revoked` did sign once: its key still
 //! proves what was signed before (decisions/0061). The document must speak about the DID that was asked for and about
-//! nobody else.
+//! nobody else. Where the DID is bound to a key (ANP-03 `e1_` and `k1_`), the document must show it.
 //!
-//! INVARIANT: method names are unique, and each belongs to the DID of its document.
+//! INVARIANT: method names are unique, and each belongs to the DID of its document. The document of a bound DID has the
+//! key it is bound to.
 
 use crate::did::is_fragment;
-use crate::{Did, DidError, DidUrl, KeyError, Method, Problem, PublicKey, SignatureError};
+use crate::proof::{self, ProofProblem};
+use crate::{Algorithm, Binding, Did, DidError, DidUrl, KeyError, Method, Problem, PublicKey, SignatureError};
 use json::{Node, Pointer, Value, json};
 
 /// More keys than any signer needs; reading a key costs a square root on its curve.
 const METHODS_MAX: usize = 64;
 
 /// The lists that let a method sign.
-const SIGNING: [&str; 2] = ["assertionMethod", "authentication"];
+const SIGNING: [(&str, Purposes); 2] = [
+    ("assertionMethod", Purposes { asserts: true, ..Purposes::NONE }),
+    ("authentication", Purposes { authenticates: true, ..Purposes::NONE }),
+];
 
 /// The other lists that may carry whole methods, so that no name is given twice.
 const OTHER_PURPOSES: [&str; 3] = ["keyAgreement", "capabilityInvocation", "capabilityDelegation"];
@@ -31,6 +36,28 @@ pub struct DidDocument {
 struct VerificationMethod {
     fragment: Box<str>,
     role: Role,
+    purposes: Purposes,
+}
+
+/// What a method may sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Purposes {
+    /// Documents.
+    asserts: bool,
+    /// Requests.
+    authenticates: bool,
+}
+
+impl Purposes {
+    const NONE: Self = Self { asserts: false, authenticates: false };
+
+    fn any(self) -> bool {
+        self.asserts || self.authenticates
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { asserts: self.asserts || other.asserts, authenticates: self.authenticates || other.authenticates }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,28 +78,50 @@ impl DidDocument {
         }
         let mut drafts = Drafts { did, list: Vec::new() };
         for (at, entry) in entries(root, "verificationMethod")? {
-            drafts.add(entry, at, false, false)?;
+            drafts.add(entry, at, Purposes::NONE, false)?;
         }
         // Whole methods first: a list may refer to a method that another list carries.
-        for (purpose, signs) in purposes() {
-            for (at, entry) in entries(root, purpose)?.filter(|(_, entry)| entry.as_str().is_none()) {
-                drafts.add(entry, at, signs, true)?;
+        for (list, purposes) in purposes() {
+            for (at, entry) in entries(root, list)?.filter(|(_, entry)| entry.as_str().is_none()) {
+                drafts.add(entry, at, purposes, true)?;
             }
         }
-        for (purpose, signs) in purposes() {
-            for reference in entries(root, purpose)?.filter_map(|(_, entry)| entry.as_str()) {
-                drafts.list(reference, signs);
+        for (list, purposes) in purposes() {
+            for reference in entries(root, list)?.filter_map(|(_, entry)| entry.as_str()) {
+                drafts.list(reference, purposes);
             }
         }
         let methods = drafts.list.into_iter().map(Draft::finish).collect::<Result<_, _>>()?;
-        Ok(Self { did: did.clone(), methods })
+        let document = Self { did: did.clone(), methods };
+        document.check_binding(root)?;
+        Ok(document)
+    }
+
+    /// ANP-03: the name of a bound DID is the thumbprint of one of its keys, and that key stands for the document.
+    fn check_binding(&self, root: Node<'_>) -> Result<(), SignatureError> {
+        match self.did.binding() {
+            None => Ok(()),
+            Some(Binding::E1(thumbprint)) => {
+                let at = Pointer::root().child("proof");
+                let proved = proof::verify(root, self).map_err(|problem| refused(at.clone(), problem))?;
+                if proved.key.thumbprint() == thumbprint { Ok(()) } else { Err(refused(at, DocumentProblem::Unbound)) }
+            }
+            Some(Binding::K1(thumbprint)) => {
+                let bound = |(_, key): (&str, &PublicKey)| {
+                    key.algorithm() == Algorithm::Es256k && key.thumbprint() == thumbprint
+                };
+                let at = Pointer::root().child("authentication");
+                if self.authenticating_keys().any(bound) { Ok(()) } else { Err(refused(at, DocumentProblem::Unbound)) }
+            }
+        }
     }
 
     /// The document of a did:key, which needs no network: its one key may sign.
     pub fn of_key(did: &Did) -> Result<Self, DidError> {
         let key = did.key().ok_or(DidError::MethodUnsupported)?;
-        let method =
-            VerificationMethod { fragment: DidUrl::of_key(did).fragment().into(), role: Role::Signs(key.clone()) };
+        let fragment = DidUrl::of_key(did).fragment().into();
+        let purposes = Purposes { asserts: true, authenticates: true };
+        let method = VerificationMethod { fragment, role: Role::Signs(key.clone()), purposes };
         Ok(Self { did: did.clone(), methods: vec![method] })
     }
 
@@ -81,9 +130,23 @@ impl DidDocument {
         &self.did
     }
 
-    /// The keys that may sign, each with its name.
+    /// The keys that may sign documents, each with its name.
     pub fn signing_keys(&self) -> impl Iterator<Item = (&str, &PublicKey)> {
-        self.methods.iter().filter_map(|method| match &method.role {
+        self.keys(|_| true).filter(|(_, key)| key.algorithm().signs_documents())
+    }
+
+    /// The keys that may prove who sends a request, each with its name.
+    pub fn authenticating_keys(&self) -> impl Iterator<Item = (&str, &PublicKey)> {
+        self.keys(|purposes| purposes.authenticates)
+    }
+
+    /// The keys that may make claims, each with its name.
+    pub fn asserting_keys(&self) -> impl Iterator<Item = (&str, &PublicKey)> {
+        self.keys(|purposes| purposes.asserts)
+    }
+
+    fn keys(&self, serves: impl Fn(Purposes) -> bool) -> impl Iterator<Item = (&str, &PublicKey)> {
+        self.methods.iter().filter(move |method| serves(method.purposes)).filter_map(|method| match &method.role {
             Role::Signs(key) => Some((&*method.fragment, key)),
             Role::SignsUnreadably | Role::Retired(..) | Role::Other => None,
         })
@@ -133,8 +196,8 @@ impl DidDocument {
 
     fn named_key(&self, kid: &str) -> Result<&PublicKey, Problem> {
         match self.named_role(kid)? {
-            Some(Role::Signs(key)) => Ok(key),
-            Some(Role::SignsUnreadably) => Err(Problem::KeyNotFound),
+            Some(Role::Signs(key)) if key.algorithm().signs_documents() => Ok(key),
+            Some(Role::Signs(_) | Role::SignsUnreadably) => Err(Problem::KeyNotFound),
             Some(Role::Retired(..)) => Err(Problem::KeyRetired),
             Some(Role::Other) => Err(Problem::KidNotAuthorized),
             // A did:key never had another key; elsewhere the key may have been there and been withdrawn.
@@ -161,13 +224,13 @@ struct Draft<'a> {
     fragment: &'a str,
     node: Node<'a>,
     at: Pointer,
-    signs: bool,
+    purposes: Purposes,
     /// Whether any list names it.
     listed: bool,
 }
 
 impl<'a> Drafts<'a> {
-    fn add(&mut self, node: Node<'a>, at: Pointer, signs: bool, listed: bool) -> Result<(), SignatureError> {
+    fn add(&mut self, node: Node<'a>, at: Pointer, purposes: Purposes, listed: bool) -> Result<(), SignatureError> {
         let text = |name: &str| node.get(name).and_then(Node::as_str);
         let Some(fragment) = text("id").and_then(|id| fragment_within(id, self.did)) else {
             return Err(refused(at.child("id"), DocumentProblem::ForeignMethod));
@@ -184,16 +247,16 @@ impl<'a> Drafts<'a> {
         if self.list.len() == METHODS_MAX {
             return Err(refused(at, DocumentProblem::TooManyMethods));
         }
-        self.list.push(Draft { fragment, node, at, signs, listed });
+        self.list.push(Draft { fragment, node, at, purposes, listed });
         Ok(())
     }
 
     /// A reference to a method that is not here gives no right to anybody, so it is passed over.
-    fn list(&mut self, reference: &str, signs: bool) {
+    fn list(&mut self, reference: &str, purposes: Purposes) {
         let fragment = fragment_within(reference, self.did);
         if let Some(draft) = self.list.iter_mut().find(|draft| Some(draft.fragment) == fragment) {
             draft.listed = true;
-            draft.signs |= signs;
+            draft.purposes = draft.purposes.and(purposes);
         }
     }
 }
@@ -201,26 +264,29 @@ impl<'a> Drafts<'a> {
 impl Draft<'_> {
     fn finish(self) -> Result<VerificationMethod, SignatureError> {
         let revoked = self.node.get("revoked").and_then(Node::as_str);
+        let signs = self.purposes.any();
         let role = match revoked {
             // Whoever lists a key that is revoked means one of the two; the safe one is that it is.
-            Some(since) if self.signs || !self.listed => match self.read_key() {
+            Some(since) if signs || !self.listed => match self.read_key() {
                 Ok(Role::Signs(key)) => Role::Retired(key, since.into()),
-                Ok(other) if self.signs => other,
-                Err(error) if self.signs => return Err(error),
+                Ok(other) if signs => other,
+                Err(error) if signs => return Err(error),
                 Ok(_) | Err(_) => Role::Other,
             },
-            _ if self.signs => self.read_key()?,
+            _ if signs => self.read_key()?,
             _ => Role::Other,
         };
-        Ok(VerificationMethod { fragment: self.fragment.into(), role })
+        Ok(VerificationMethod { fragment: self.fragment.into(), role, purposes: self.purposes })
     }
 
     fn read_key(&self) -> Result<Role, SignatureError> {
         let (member, key) = match (self.node.get("publicKeyMultibase"), self.node.get("publicKeyJwk")) {
             (Some(_), Some(_)) => return Err(refused(self.at.clone(), DocumentProblem::TwoKeys)),
-            (None, None) => return Ok(Role::SignsUnreadably),
+            // Base58 without more is what the first suites had; where it is no key of ours, it is one we do not know.
+            (None, None) => return Ok(self.read_base58().map_or(Role::SignsUnreadably, Role::Signs)),
             (Some(text), None) => {
-                ("publicKeyMultibase", text.as_str().ok_or(KeyError::Multibase).and_then(PublicKey::from_multibase))
+                let text = text.as_str().ok_or(KeyError::Multibase);
+                ("publicKeyMultibase", text.and_then(|text| self.read_multibase(text)))
             }
             (None, Some(jwk)) => ("publicKeyJwk", PublicKey::from_jwk(jwk)),
         };
@@ -230,11 +296,33 @@ impl Draft<'_> {
             Err(error) => Err(refused(self.at.child(member), error)),
         }
     }
+
+    /// A multibase key; the older types of a method say which kind it is, so that the key needs no prefix.
+    fn read_multibase(&self, text: &str) -> Result<PublicKey, KeyError> {
+        let prefixed = PublicKey::from_multibase(text);
+        match (self.node.get("type").and_then(Node::as_str).and_then(bare_kind), prefixed) {
+            (Some((algorithm, len)), Err(KeyError::Unsupported)) => {
+                let bytes = text.strip_prefix('z').and_then(|digits| bs58::decode(digits).into_vec().ok());
+                let bytes = bytes.filter(|bytes| bytes.len() == len).ok_or(KeyError::Unsupported)?;
+                PublicKey::from_bytes(algorithm, &bytes)
+            }
+            (_, prefixed) => prefixed,
+        }
+    }
+
+    fn read_base58(&self) -> Option<PublicKey> {
+        let text = self.node.get("publicKeyBase58").and_then(Node::as_str)?;
+        let (algorithm, len) = self.node.get("type").and_then(Node::as_str).and_then(bare_kind)?;
+        if text.len() > BASE58_CHARS_MAX {
+            return None;
+        }
+        let bytes = bs58::decode(text).into_vec().ok().filter(|bytes| bytes.len() == len)?;
+        PublicKey::from_bytes(algorithm, &bytes).ok()
+    }
 }
 
-fn purposes() -> impl Iterator<Item = (&'static str, bool)> {
-    let signing = SIGNING.into_iter().map(|purpose| (purpose, true));
-    signing.chain(OTHER_PURPOSES.into_iter().map(|purpose| (purpose, false)))
+fn purposes() -> impl Iterator<Item = (&'static str, Purposes)> {
+    SIGNING.into_iter().chain(OTHER_PURPOSES.into_iter().map(|list| (list, Purposes::NONE)))
 }
 
 /// The entries of a list, with their places; an absent list is empty.
@@ -253,10 +341,22 @@ fn fragment_within<'a>(text: &'a str, did: &Did) -> Option<&'a str> {
     text.strip_prefix(did.as_str()).unwrap_or(text).strip_prefix('#').filter(|fragment| is_fragment(fragment))
 }
 
+/// Characters of a base58 text above which it is no key; base58 costs the square of its length.
+const BASE58_CHARS_MAX: usize = 64;
+
+/// The kind of key, and its length, that a type of method means by itself.
+fn bare_kind(method_type: &str) -> Option<(Algorithm, usize)> {
+    match method_type {
+        "Ed25519VerificationKey2018" | "Ed25519VerificationKey2020" => Some((Algorithm::EdDsa, 32)),
+        "EcdsaSecp256k1VerificationKey2019" => Some((Algorithm::Es256k, 33)),
+        _ => None,
+    }
+}
+
 /// A published method and the context that explains its type; the public probes know these two types.
 fn describe(id: &str, controller: &str, key: &PublicKey) -> (&'static str, Value) {
     match key.algorithm() {
-        crate::Algorithm::EdDsa => (
+        Algorithm::EdDsa => (
             "https://w3id.org/security/suites/ed25519-2020/v1",
             json!({
                 "id": id,
@@ -265,7 +365,7 @@ fn describe(id: &str, controller: &str, key: &PublicKey) -> (&'static str, Value
                 "publicKeyMultibase": key.to_multibase(),
             }),
         ),
-        crate::Algorithm::Es256 | crate::Algorithm::Es384 => (
+        Algorithm::Es256 | Algorithm::Es384 | Algorithm::Es256k => (
             "https://w3id.org/security/suites/jws-2020/v1",
             json!({"id": id, "type": "JsonWebKey2020", "controller": controller, "publicKeyJwk": key.to_jwk()}),
         ),
@@ -306,6 +406,14 @@ pub enum DocumentProblem {
     /// A broken key.
     #[error("the key is broken: {0}")]
     Key(#[from] KeyError),
+    /// A proof that does not hold.
+    #[error("{0}")]
+    Proof(#[from] ProofProblem),
+    /// Another key than the name says.
+    #[error(
+        "the DID ends in the fingerprint of another key; make the document with the key that the DID is named after"
+    )]
+    Unbound,
 }
 
 #[cfg(test)]

@@ -28,6 +28,11 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     engine.decode(text).ok()
 }
 
+/// Reads standard base64 with padding, as HTTP header fields have it; `None` when it is anything else.
+pub(crate) fn decode_padded(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text).ok()
+}
+
 /// Reads base64url without padding, as RFC 7515 wants it inside a JWK; `None` when it is anything else.
 pub fn decode_url(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()

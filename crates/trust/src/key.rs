@@ -1,10 +1,10 @@
-//! Keys: ours to sign with (Ed25519), theirs to verify with (Ed25519, P-256, P-384).
+//! Keys: ours to sign with (Ed25519), theirs to verify with (Ed25519, P-256, P-384, secp256k1).
 //!
 //! INVARIANT: a [`PublicKey`] is a point of its curve in its one canonical encoding, and no Ed25519 key is of small
 //! order; under such a key almost any signature holds.
 
 use crate::encoding::{decode_url, encode};
-use crate::{Algorithm, Did, DidUrl};
+use crate::{Algorithm, Did, DidUrl, Digest};
 use ed25519_dalek::Signer as _;
 use json::{Node, Value, json};
 use p256::ecdsa::signature::Verifier as _;
@@ -62,6 +62,7 @@ enum Material {
     Ed25519(ed25519_dalek::VerifyingKey),
     P256(p256::ecdsa::VerifyingKey),
     P384(p384::ecdsa::VerifyingKey),
+    Secp256k1(k256::ecdsa::VerifyingKey),
 }
 
 /// The longest multibase text we decode; base58 costs the square of its length, and a P-384 key has 71 characters.
@@ -71,6 +72,7 @@ const MULTIBASE_CHARS_MAX: usize = 128;
 const ED25519_PREFIX: [u8; 2] = [0xed, 0x01];
 const P256_PREFIX: [u8; 2] = [0x80, 0x24];
 const P384_PREFIX: [u8; 2] = [0x81, 0x24];
+const SECP256K1_PREFIX: [u8; 2] = [0xe7, 0x01];
 
 impl PublicKey {
     /// Reads raw bytes: 32 for Ed25519, a compressed or uncompressed SEC1 point for the others.
@@ -84,6 +86,10 @@ impl PublicKey {
             Algorithm::Es384 => {
                 let bytes = plain_point(bytes)?;
                 Material::P384(p384::ecdsa::VerifyingKey::from_sec1_bytes(bytes).map_err(|_| KeyError::Point)?)
+            }
+            Algorithm::Es256k => {
+                let bytes = plain_point(bytes)?;
+                Material::Secp256k1(k256::ecdsa::VerifyingKey::from_sec1_bytes(bytes).map_err(|_| KeyError::Point)?)
             }
         };
         Ok(Self(material))
@@ -101,6 +107,7 @@ impl PublicKey {
             ED25519_PREFIX => (Algorithm::EdDsa, 32),
             P256_PREFIX => (Algorithm::Es256, 33),
             P384_PREFIX => (Algorithm::Es384, 49),
+            SECP256K1_PREFIX => (Algorithm::Es256k, 33),
             _ => return Err(KeyError::Unsupported),
         };
         if key.len() != len {
@@ -115,6 +122,7 @@ impl PublicKey {
             Material::Ed25519(key) => (ED25519_PREFIX, key.to_bytes().to_vec()),
             Material::P256(key) => (P256_PREFIX, key.to_sec1_point(true).as_bytes().to_vec()),
             Material::P384(key) => (P384_PREFIX, key.to_sec1_point(true).as_bytes().to_vec()),
+            Material::Secp256k1(key) => (SECP256K1_PREFIX, key.to_sec1_point(true).as_bytes().to_vec()),
         };
         format!("z{}", bs58::encode([prefix.as_slice(), &key].concat()).into_string())
     }
@@ -137,6 +145,7 @@ impl PublicKey {
             ("OKP", Some("Ed25519")) => Self::from_bytes(Algorithm::EdDsa, &coordinate("x", 32)?),
             ("EC", Some("P-256")) => Self::from_bytes(Algorithm::Es256, &point(32)?),
             ("EC", Some("P-384")) => Self::from_bytes(Algorithm::Es384, &point(48)?),
+            ("EC", Some("secp256k1")) => Self::from_bytes(Algorithm::Es256k, &point(32)?),
             _ => Err(KeyError::Unsupported),
         }
     }
@@ -152,7 +161,14 @@ impl PublicKey {
             Material::Ed25519(key) => json!({"kty": "OKP", "crv": "Ed25519", "x": encode(key.as_bytes())}),
             Material::P256(key) => elliptic("P-256", key.to_sec1_point(false).as_bytes()),
             Material::P384(key) => elliptic("P-384", key.to_sec1_point(false).as_bytes()),
+            Material::Secp256k1(key) => elliptic("secp256k1", key.to_sec1_point(false).as_bytes()),
         }
+    }
+
+    /// The thumbprint of the key (RFC 7638, SHA-256), which is the name of it that fits into a DID.
+    pub fn thumbprint(&self) -> String {
+        // The members of our JWK are the required ones and no other, so that its canonical form is what is hashed.
+        encode(Digest::of(&json::canonical_value(&self.to_jwk())).as_bytes())
     }
 
     /// The one algorithm this key is made for.
@@ -161,6 +177,7 @@ impl PublicKey {
             Material::Ed25519(_) => Algorithm::EdDsa,
             Material::P256(_) => Algorithm::Es256,
             Material::P384(_) => Algorithm::Es384,
+            Material::Secp256k1(_) => Algorithm::Es256k,
         }
     }
 
@@ -176,6 +193,9 @@ impl PublicKey {
                 .is_ok_and(|signature| key.verify(bytes, &signature).is_ok()),
             Material::P384(key) => p384::ecdsa::Signature::from_slice(signature)
                 .is_ok_and(|signature| key.verify(bytes, &signature).is_ok()),
+            // The library takes a low s only, and half of what other libraries make has a high one.
+            Material::Secp256k1(key) => k256::ecdsa::Signature::from_slice(signature)
+                .is_ok_and(|signature| key.verify(bytes, &signature.normalize_s()).is_ok()),
         }
     }
 }
@@ -210,7 +230,8 @@ impl PartialEq for PublicKey {
             (Material::Ed25519(left), Material::Ed25519(right)) => left == right,
             (Material::P256(left), Material::P256(right)) => left == right,
             (Material::P384(left), Material::P384(right)) => left == right,
-            (Material::Ed25519(_) | Material::P256(_) | Material::P384(_), _) => false,
+            (Material::Secp256k1(left), Material::Secp256k1(right)) => left == right,
+            (Material::Ed25519(_) | Material::P256(_) | Material::P384(_) | Material::Secp256k1(_), _) => false,
         }
     }
 }

@@ -10,11 +10,15 @@ mod document;
 
 mod algorithm;
 mod key;
+mod secret;
 
 mod envelope;
 mod listed;
+mod proof;
 mod delegation;
 mod error;
+pub mod http;
+mod wba;
 
 mod digest;
 pub mod encoding;
@@ -24,10 +28,13 @@ pub use algorithm::Algorithm;
 pub use delegation::{
     Chain, ChainError, ChainProblem, DELEGATION_LINKS_MAX, DELEGATION_SECONDS_MAX, Delegation, Scope, Token, sign_token,
 };
-pub use did::{Did, DidError, DidUrl, Method};
+pub use did::{Binding, Did, DidError, DidUrl, Method};
 pub use digest::Digest;
 pub use document::{DidDocument, DocumentProblem};
 pub use envelope::{SignError, Signed, Verified, sign, verify_did_key};
 pub use error::{Problem, SignatureError};
 pub use key::{KeyError, PublicKey, SigningKey};
 pub use listed::{SignedList, verify_member};
+pub use proof::{Proof, ProofForm, ProofProblem, prove, verify as verify_proof};
+pub use secret::{Secp256k1Key, SecretKey};
+pub use wba::{bound_name, document as wba_document, name as wba_name};

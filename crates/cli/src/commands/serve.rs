@@ -60,6 +60,14 @@ pub(crate) struct Serve {
     #[arg(long, value_enum, default_value = "flag")]
     over_budget: OverBudgetChoice,
 
+    /// Call the node did:wba:… instead, at the same address
+    #[arg(long, requires = "public_url")]
+    wba: bool,
+
+    /// Also take the older DIDWba header of agents, which covers neither path nor body, for requests that only read
+    #[arg(long)]
+    legacy_authentication: bool,
+
     /// Let the node fetch DID documents from loopback and private addresses; for test networks
     #[arg(long)]
     private_networks: bool,
@@ -162,6 +170,8 @@ impl Serve {
             witness: self.witness.clone(),
             feed_retention_days: self.feed_retention_days,
             schema_publishers: self.schema_publishers.clone(),
+            wba: self.wba,
+            legacy_authentication: self.legacy_authentication,
             ..Config::default()
         })
     }

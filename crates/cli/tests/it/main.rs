@@ -1,6 +1,8 @@
 //! The binary from outside: the real commands on the real examples.
 
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod asking;
 #[cfg(test)]
 mod auditing;
@@ -16,7 +18,10 @@ mod keeping;
 #[cfg(test)]
 mod linting;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod negotiating;
+#[cfg(test)]
 mod node;
 #[cfg(test)]
 mod pages;

@@ -21,9 +21,13 @@ impl Node {
     }
 
     pub(crate) fn start_with(home: &Home, listen: &str, more: &[&str]) -> Self {
+        Self::start_in(home, &[], listen, more)
+    }
+
+    pub(crate) fn start_in(home: &Home, environment: &[(&str, &str)], listen: &str, more: &[&str]) -> Self {
         let data = home.path("data");
         let arguments = [&["serve", "--json", "--log", "warn", "--data", &data, "--listen", listen], more].concat();
-        let mut child = home.command(&[], &arguments).spawn().unwrap();
+        let mut child = home.command(environment, &arguments).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         if line.is_empty() {

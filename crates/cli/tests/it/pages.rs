@@ -45,7 +45,7 @@ fn the_demo() {
     let ran = home.run_with(&[("TMPDIR", &home.path(""))], "", &["demo", "--once"]).exits(0);
     assert!(ran.err.is_empty(), "{}", ran.err);
     insta::assert_snapshot!(steady(&ran.out));
-    assert_eq!(std::fs::read_dir(home.path("")).unwrap().count(), 0, "the demo leaves nothing behind");
+    assert_eq!(std::fs::read_dir(room).unwrap().count(), 0, "the demo leaves nothing behind");
 }
 
 #[cfg(unix)]
@@ -53,7 +53,9 @@ fn the_demo() {
 fn the_demo_stays_until_it_is_told_to_end() {
     use std::io::{BufRead, BufReader};
     let home = Home::new("demo-stays");
-    let mut child = home.command(&[("TMPDIR", &home.path(""))], &["demo"]).spawn().unwrap();
+    let room = home.path("room");
+    std::fs::create_dir(&room).unwrap();
+    let mut child = home.command(&[("TMPDIR", &room)], &["demo"]).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let url = lines.next().unwrap().rsplit(' ').next().unwrap().to_owned();
     assert!(lines.any(|line| line.contains("Ctrl-C ends it")));
@@ -61,7 +63,7 @@ fn the_demo_stays_until_it_is_told_to_end() {
     let told = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(told.success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(std::fs::read_dir(home.path("")).unwrap().count(), 0, "the demo leaves nothing behind");
+    assert_eq!(std::fs::read_dir(room).unwrap().count(), 0, "the demo leaves nothing behind");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 )]
 
 mod answers;
+mod authentication;
 mod decisions;
 mod duties;
 mod evidence;

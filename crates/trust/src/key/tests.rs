@@ -129,7 +129,8 @@ fn a_jwk_is_public_complete_and_canonical() {
     assert_eq!(flawed(0, "crv", json!("X25519")), Err(KeyError::Unsupported));
     assert_eq!(flawed(0, "use", json!("enc")), Err(KeyError::Unsupported));
     assert!(flawed(0, "use", json!("sig")).is_ok());
-    assert_eq!(flawed(1, "crv", json!("secp256k1")), Err(KeyError::Unsupported));
+    assert_eq!(flawed(1, "crv", json!("P-521")), Err(KeyError::Unsupported));
+    assert_eq!(flawed(1, "crv", json!("secp256k1")), Err(KeyError::Point), "a point of another curve");
     assert_eq!(flawed(1, "crv", json!("P-384")), Err(KeyError::Length));
     assert_eq!(flawed(1, "y", jwks()[1].1["x"].clone()), Err(KeyError::Point), "not on the curve");
     assert_eq!(flawed(1, "y", json!(encode(&[0xff; 32]))), Err(KeyError::Point), "beyond the field");

@@ -3,8 +3,14 @@
 #[cfg(test)]
 mod cctv;
 #[cfg(test)]
+mod interop;
+#[cfg(test)]
+mod library;
+#[cfg(test)]
 mod tampering;
 #[cfg(test)]
 mod vectors;
+#[cfg(test)]
+mod wba;
 #[cfg(test)]
 mod wycheproof;
