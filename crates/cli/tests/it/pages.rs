@@ -45,7 +45,7 @@ fn the_demo() {
     let ran = home.run_with(&[("TMPDIR", &home.path(""))], "", &["demo", "--once"]).exits(0);
     assert!(ran.err.is_empty(), "{}", ran.err);
     insta::assert_snapshot!(steady(&ran.out));
-    assert_eq!(std::fs::read_dir(room).unwrap().count(), 0, "the demo leaves nothing behind");
+    assert_eq!(std::fs::read_dir(home.path("")).unwrap().count(), 0, "the demo leaves nothing behind");
 }
 
 #[cfg(unix)]
