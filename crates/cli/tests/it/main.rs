@@ -14,6 +14,7 @@ mod keeping;
 mod linting;
 #[cfg(test)]
 mod negotiating;
+#[cfg(test)]
 mod node;
 #[cfg(test)]
 mod pages;
