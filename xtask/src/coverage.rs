@@ -14,7 +14,7 @@ use std::path::Path;
 /// and the limits ask.
 fn is_due(requirement: &Requirement) -> bool {
     match requirement.scope.as_str() {
-        "language" | "schema" | "description" | "identity" => true,
+        "language" | "schema" | "provider" | "description" | "identity" => true,
         "node" => ["Q1", "Q2", "L"].contains(&requirement.level.as_str()),
         _ => false,
     }

@@ -37,6 +37,11 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    /// Whether this program speaks for itself; what would be with other versions is not remembered.
+    fn is_own(&self) -> bool {
+        self.ours.iter().map(Version::to_string).eq(OURS)
+    }
+
     /// The handshake before an intent.
     pub(crate) fn intent() -> Option<Self> {
         let ours = OURS.iter().filter_map(|version| Version::parse(version)).collect();
@@ -71,7 +76,7 @@ pub(crate) enum When {
 /// Agrees with a provider about the version of a schema; nothing when it publishes no profile of it (RFC 0024 §7).
 pub(crate) fn agree(peer: &Peer, wanted: &Wanted, when: When, now: Instant) -> Result<Option<Met>, Failure> {
     let mut memory = Memory::open();
-    let before = memory.recall(peer.address(), wanted);
+    let before = memory.recall(peer.address(), wanted).filter(|_| wanted.is_own());
     if let Some(met) = before.as_ref().filter(|_| when == When::Remembered)
         && met.is_of_today(now)
     {
@@ -99,7 +104,9 @@ pub(crate) fn agree(peer: &Peer, wanted: &Wanted, when: When, now: Instant) -> R
         "profile": profile_of(schema, &entry),
         "version": agreement.version.to_string(), "answer": agreement.answer.to_string(),
     });
-    memory.remember(evidence.clone());
+    if wanted.is_own() {
+        memory.remember(evidence.clone());
+    }
     Ok(Some(Met { agreement, entry, evidence }))
 }
 

@@ -182,22 +182,26 @@ impl Versions {
     }
 
     /// Takes over what was announced; a date never comes closer, because the latest one counts.
-    pub(crate) fn adopt(&self, announced: Vec<Announcement>) {
+    pub(crate) fn adopt(&self, mut announced: Vec<Announcement>) {
+        announced.sort_by_key(|announcement| announcement.deprecation.announced_at());
         let mut profile = (*self.profile()).clone();
         let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
-        for Announcement { schema, version, deprecation, record } in announced {
+        for Announcement { schema, version, mut deprecation, record } in announced {
             let Some(entry) = profile.schemas.get_mut(&schema) else { continue };
-            let mapping = self.address_of(&schema, version, deprecation.successor);
-            let known = entry.deprecations.get(&version);
-            if known.is_none_or(|known| deprecation.sunset() >= known.sunset()) {
-                let mut deprecation = deprecation;
-                if let Some(known) = known {
-                    deprecation = known.postponed(deprecation.sunset()).unwrap_or(deprecation);
-                }
-                deprecation.mapping = mapping;
-                entry.deprecations.insert(version, deprecation);
-                records.insert((schema, version), record);
+            if let Some(known) = entry.deprecations.get(&version) {
+                let Ok(postponed) = known.postponed(deprecation.sunset()) else { continue };
+                deprecation = postponed;
             }
+            deprecation.mapping = self.address_of(&schema, version, deprecation.successor);
+            let mut of_answer = deprecation.clone();
+            of_answer.mapping = None;
+            entry.deprecations.insert(version, deprecation);
+            // The answer counts its versions like the intent, so they go together.
+            let answer = SchemaId::parse(RESPONSE).filter(|_| schema.as_str() == INTENT);
+            if let Some(entry) = answer.and_then(|answer| profile.schemas.get_mut(&answer)) {
+                entry.deprecations.insert(version, of_answer);
+            }
+            records.insert((schema, version), record);
         }
         *self.profile.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(profile);
     }

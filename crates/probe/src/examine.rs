@@ -72,6 +72,25 @@ impl Level {
     }
 }
 
+/// How long the handshake of RFC 0024 §3.2 takes, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Negotiation {
+    /// How many were timed, one after the other.
+    pub handshakes: usize,
+    /// Half of them take no longer.
+    pub p50_us: u64,
+    /// Nor do 95 of 100 take longer than this.
+    pub p95_us: u64,
+    /// What the versioning profile allows for those.
+    pub floor_us: u64,
+}
+
+impl Negotiation {
+    fn to_value(self) -> Value {
+        json!({"handshakes": self.handshakes, "p50_us": self.p50_us, "p95_us": self.p95_us, "floor_us": self.floor_us})
+    }
+}
+
 /// What became of an examination.
 #[derive(Clone, Debug)]
 pub struct Examination {
@@ -89,6 +108,8 @@ pub struct Examination {
     pub completeness: Option<Completeness>,
     /// What the core protocol asks of every tool.
     pub surface: Surface,
+    /// How long the handshake about versions takes; nothing when it was not asked for, or the node knows none.
+    pub negotiation: Option<Negotiation>,
     pub(crate) about: About,
     /// Whether every case was meant.
     pub(crate) is_whole: bool,
@@ -138,8 +159,19 @@ pub fn examine(target: Target, settings: Settings, progress: &(dyn Fn(usize, usi
             findings.push(finding);
         }
     }
-    let is_whole = only.is_empty();
-    Ok(Examination { did, has_records, findings, unshown, left_behind, completeness, surface, about, is_whole })
+    let (is_whole, negotiation) = (only.is_empty(), live.timed());
+    Ok(Examination {
+        did,
+        has_records,
+        findings,
+        unshown,
+        left_behind,
+        completeness,
+        surface,
+        negotiation,
+        about,
+        is_whole,
+    })
 }
 
 /// Does a job for every element, several at once, and gives the results in the order of the elements.
@@ -255,6 +287,7 @@ impl Examination {
             "left_behind": self.left_behind,
             "completeness": self.completeness.as_ref().map(Completeness::to_value),
             "surface": self.surface.to_value(),
+            "negotiation": self.negotiation.map(Negotiation::to_value),
         })
     }
 }

@@ -31,7 +31,7 @@ mod wire;
 pub use anyhow::Error;
 pub use completeness::Completeness;
 pub use corpus::{Case, Corpus, ExpectedFailure};
-pub use examine::{Examination, Finding, Level, Settings, examine};
+pub use examine::{Examination, Finding, Level, Negotiation, Settings, examine};
 pub use fast::Fast;
 pub use implementation::{Answer, Implementation};
 pub use live::Live;

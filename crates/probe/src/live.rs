@@ -6,6 +6,7 @@
 #![expect(clippy::indexing_slicing, reason = "a JSON object indexed by name inserts the member or yields null")]
 
 use crate::corpus::Case;
+use crate::examine::Negotiation;
 use crate::implementation::{Answer, Implementation};
 use crate::parties::{Clock, Parties};
 use crate::question::{Question, expected};
@@ -64,6 +65,7 @@ pub struct Live {
     published: Mutex<Vec<(String, String)>>,
     /// Whose mappings the node's operator trusts, where that is known.
     pub(crate) publisher: Option<SigningKey>,
+    timing: Mutex<Option<Negotiation>>,
 }
 
 /// What became of a case.
@@ -80,7 +82,19 @@ const NO_RECORDS: &str = "the node has no endpoint for records, so nothing can b
 impl Live {
     /// Makes keys for a run from 32 random bytes; `clock` tells the seconds since 1970.
     pub fn new(target: Target, seed: [u8; 32], clock: Clock) -> Self {
-        Self { target, parties: Parties::new(seed, clock), published: Mutex::default(), publisher: None }
+        let parties = Parties::new(seed, clock);
+        Self { target, parties, published: Mutex::default(), publisher: None, timing: Mutex::default() }
+    }
+
+    /// Notes how long the handshake takes.
+    #[cfg(feature = "http")]
+    pub(crate) fn time(&self, timing: Negotiation) {
+        *self.timing.lock().unwrap_or_else(PoisonError::into_inner) = Some(timing);
+    }
+
+    /// How long the handshake takes, where it was timed.
+    pub(crate) fn timed(&self) -> Option<Negotiation> {
+        *self.timing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts a case and says what became of it.

@@ -194,12 +194,26 @@ fn beside(examined: &Examination) -> String {
             text.push_str(&format!("  {} {}\n", paint(BAD, "failed"), shown(flaw)));
         }
     }
+    if let Some(found) = &examined.negotiation {
+        let style = if found.p95_us <= found.floor_us { GOOD } else { BAD };
+        text.push_str(&format!(
+            "\n{} {} for 95 of 100, {} for half; the floor is {} ms\n",
+            paint(STRONG, "handshake"),
+            paint(style, millis(found.p95_us)),
+            millis(found.p50_us),
+            found.floor_us / 1_000,
+        ));
+    }
     for (level, flaws) in [("L0", &examined.surface.l0), ("L1", &examined.surface.l1)] {
         for flaw in flaws {
             text.push_str(&format!("{} {level} asks for {}\n", paint(WARN, "note:"), shown(flaw)));
         }
     }
     text
+}
+
+fn millis(micros: u64) -> String {
+    format!("{}.{:01} ms", micros / 1_000, micros % 1_000 / 100)
 }
 
 fn line(finding: &Finding) -> String {

@@ -133,6 +133,8 @@ fn a_node_that_trusts_a_publisher_meets_v1_to_v3() {
     let report = home.run(&[&examine[..], &["--publisher-key", &key]].concat()).exits(0).json();
     assert_eq!((&report["failed"], &report["levels"]["V3"]), (&json!(0), &json!("met")), "{report}");
     assert_eq!((&report["levels"]["V1"], &report["levels"]["V2"]), (&json!("met"), &json!("met")));
+    let took = &report["negotiation"];
+    assert!(took["p50_us"].as_u64().unwrap() > 0 && took["p50_us"].as_u64() <= took["p95_us"].as_u64(), "{took}");
     // Nobody's key, nobody's mapping.
     let report = home.run(&examine).exits(1).json();
     assert_eq!((&report["failed"], &report["levels"]["V3"]), (&json!(0), &json!("not_shown")));

@@ -59,7 +59,9 @@ fn the_demo_stays_until_it_is_told_to_end() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let url = lines.next().unwrap().rsplit(' ').next().unwrap().to_owned();
     assert!(lines.any(|line| line.contains("Ctrl-C ends it")));
-    home.run(&["ask", &intent("battery-reading-list"), "--to", &url, "--no-receipt"]).exits(0).says("4 answers");
+    // Whoever asks remembers with whom a version was agreed, at home.
+    let asker = Home::new("demo-asker");
+    asker.run(&["ask", &intent("battery-reading-list"), "--to", &url, "--no-receipt"]).exits(0).says("4 answers");
     let told = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(told.success());
     assert_eq!(child.wait().unwrap().code(), Some(0));

@@ -6,7 +6,7 @@
 //!
 //! INVARIANT: a version stays at least ninety days after the change log has its announcement.
 
-use super::Versions;
+use super::{RESPONSE, Versions};
 use crate::catalog::{Catalog, parsed};
 use crate::clock::instant;
 use crate::collection::{Collection, record_of};
@@ -148,6 +148,10 @@ impl Versions {
         let Some(entry) = self.entry(schema) else {
             return refused(Code::ProfileInvalid, "schema", "this node uses no such schema".to_owned());
         };
+        if schema.as_str() == RESPONSE {
+            let detail = "the versions of the answer go with those of the intent; announce that";
+            return refused(Code::ProfileInvalid, "schema", detail.to_owned());
+        }
         let Entry { accepts, produces, default, .. } = &entry;
         if !accepts.contains(version) && !produces.contains(version) {
             let detail = format!("version {version} is neither accepted nor produced here");

@@ -251,6 +251,11 @@ fn an_announcement_keeps_the_rules_and_only_the_node_makes_one() {
     assert_eq!(code(announce(&world, "1.2", "2026-05-29T12:00:00Z")), "deprecation_notice_too_short");
     assert_eq!(code(announce(&world, "1.3", "2027-01-01T00:00:00Z")), "profile_invalid");
     assert_eq!(code(announce(&world, "1.1", "2027-01-01T00:00:00Z")), "schema_version_not_accepted");
+    let did_of_node = world.node().identity().did().clone();
+    let mut answer = ending("1.2", "2027-01-01T00:00:00Z");
+    answer.schema = SchemaId::parse(&INTENT.replace("intent", "intent-response")).unwrap();
+    let (_, message) = folder::announcement(&world.config.data, &did_of_node, world.node().clock(), &answer).unwrap();
+    assert_eq!(code(world.publish(&message)), "profile_invalid");
     let stranger = person(3);
     let record = json!({
         "receipt_id": "urn:rialto:announcement:mine", "type": "rialto.deprecation", "tool_did": did(&stranger),

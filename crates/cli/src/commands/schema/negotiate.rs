@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 /// Agree with a provider about the version of a schema
 ///
 /// Reads the provider's compatibility profile, takes the highest version that both sides know, and remembers it with its
-/// evidence. A provider that offers less than before without having announced it is refused.
+/// evidence. A provider that offers less than before without having announced it is refused. With --ours it is only said
+/// what would be.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,7 +54,7 @@ impl Negotiate {
         let met = self.wanted().and_then(|wanted| handshake::agree(&peer, &wanted, When::Now, clock::now()));
         match met {
             Ok(met) => {
-                output::print(&if self.json { as_json(met.as_ref()) } else { described(met.as_ref(), &self) })?;
+                output::print(&if self.json { as_json(met.as_ref()) } else { described(met.as_ref()) })?;
                 Ok(Exit::Fine)
             }
             Err(failure) if self.json => match failure.to_value() {
@@ -100,7 +101,7 @@ fn as_json(met: Option<&Met>) -> String {
     json_line(&json::canonical_value(&told))
 }
 
-fn described(met: Option<&Met>, asked: &Negotiate) -> String {
+fn described(met: Option<&Met>) -> String {
     let Some(Met { agreement, entry, evidence }) = met else {
         let told = "the provider publishes no versions of this schema; it is asked in its default";
         return format!("{} {told}\n", paint(WARN, "no profile:"));
@@ -128,6 +129,6 @@ fn described(met: Option<&Met>, asked: &Negotiate) -> String {
         text.push_str(&format!("  {}\n", paint(DIM, line)));
     }
     let digest = evidence.get("manifest_sha256").and_then(Value::as_str).unwrap_or_default();
-    text.push_str(&format!("  {}\n", paint(DIM, format!("remembered for {} by {digest}", shown(&asked.url)))));
+    text.push_str(&format!("  {}\n", paint(DIM, format!("the manifest was {digest}"))));
     text
 }
