@@ -15,8 +15,8 @@ use trust::{Did, Method};
 /// Definitions inside definitions (`combo`) are followed this far.
 const COMBINED_DEPTH_MAX: usize = 4;
 
-/// Requirements that one access may add up to.
-const REQUIREMENTS_MAX: usize = 64;
+/// Definitions that one access may add up to; combinations of combinations multiply.
+const SCHEMES_MAX: usize = 256;
 
 /// What a description says about access.
 #[derive(Clone, Debug, Default)]
@@ -94,11 +94,12 @@ impl Security {
     /// What access to an element demands; `own` is what the element itself says.
     pub fn access(&self, own: &Activation) -> Access {
         let activation = if *own == Activation::Absent { &self.agent } else { own };
+        let mut left = SCHEMES_MAX;
         let requirements = match activation {
             Activation::Absent => return Access::Unspecified,
             Activation::Names(names) if names.is_empty() => return Access::Unspecified,
-            Activation::Names(names) => self.all(names, 0),
-            Activation::Inline(schemes) => self.schemes(schemes.iter(), 0),
+            Activation::Names(names) => self.all(names, 0, &mut left),
+            Activation::Inline(schemes) => self.schemes(schemes.iter(), 0, &mut left),
             Activation::Unreadable => None,
         };
         match requirements {
@@ -108,33 +109,35 @@ impl Security {
         }
     }
 
-    fn all(&self, names: &[String], depth: usize) -> Option<Vec<Requirement>> {
+    fn all(&self, names: &[String], depth: usize, left: &mut usize) -> Option<Vec<Requirement>> {
         let schemes: Option<Vec<&Scheme>> = names.iter().map(|name| self.definitions.get(name)).collect();
-        self.schemes(schemes?.into_iter(), depth)
+        self.schemes(schemes?.into_iter(), depth, left)
     }
 
-    fn schemes<'a>(&'a self, schemes: impl Iterator<Item = &'a Scheme>, depth: usize) -> Option<Vec<Requirement>> {
+    fn schemes<'a>(
+        &'a self,
+        schemes: impl Iterator<Item = &'a Scheme>,
+        depth: usize,
+        left: &mut usize,
+    ) -> Option<Vec<Requirement>> {
         let mut requirements = Vec::new();
         for scheme in schemes {
-            requirements.extend(self.requirements(scheme, depth)?);
-            if requirements.len() > REQUIREMENTS_MAX {
-                return None;
-            }
+            *left = left.checked_sub(1)?;
+            requirements.extend(self.requirements(scheme, depth, left)?);
         }
         Some(requirements)
     }
 
     /// What one scheme demands; `None` when it cannot be understood.
-    fn requirements(&self, scheme: &Scheme, depth: usize) -> Option<Vec<Requirement>> {
+    fn requirements(&self, scheme: &Scheme, depth: usize, left: &mut usize) -> Option<Vec<Requirement>> {
         match (scheme.scheme.as_deref()?, &scheme.combined) {
             ("nosec", _) => Some(Vec::new()),
             ("didwba", _) => Some(vec![Requirement::DidWba(scheme.did.clone())]),
             ("combo", _) if depth == COMBINED_DEPTH_MAX => None,
-            ("combo", Some(Combined::All(names))) => self.all(names, depth + 1),
-            ("combo", Some(Combined::One(names))) if names.len() > REQUIREMENTS_MAX => None,
+            ("combo", Some(Combined::All(names))) => self.all(names, depth + 1, left),
             ("combo", Some(Combined::One(names))) => {
-                let ways: Option<Vec<_>> =
-                    names.iter().map(|name| self.all(std::slice::from_ref(name), depth + 1)).collect();
+                let way = |name| self.all(std::slice::from_ref(name), depth + 1, left);
+                let ways: Option<Vec<_>> = names.iter().map(way).collect();
                 ways.map(|ways| vec![Requirement::OneOf(ways)])
             }
             ("combo", _) => None,

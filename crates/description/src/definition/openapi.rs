@@ -77,8 +77,11 @@ fn parameter<'a>(builder: &mut Builder<'a>, param: Node<'a>, at: &Pointer) -> Op
         builder.findings.add(Rule::I3, &at.child("name"), EW, "this parameter has no name");
         return None;
     };
-    let schema = param.get("schema").or_else(|| media(param)?.get("schema"));
-    let schema = builder.schema(schema, &at.child("schema"));
+    let (schema, place_of_schema) = match param.get("schema") {
+        Some(schema) => (Some(schema), at.child("schema")),
+        None => represented(param, at),
+    };
+    let schema = builder.schema(schema, &place_of_schema);
     let required = place == Place::Path || param.get("required").and_then(Node::as_bool).unwrap_or(false);
     Some(Parameter {
         name: name.to_owned(),
@@ -92,21 +95,27 @@ fn parameter<'a>(builder: &mut Builder<'a>, param: Node<'a>, at: &Pointer) -> Op
 fn body<'a>(builder: &mut Builder<'a>, operation: Node<'a>, at: &Pointer) -> Option<Parameter> {
     let at = at.child("requestBody");
     let body = builder.follow(operation.get("requestBody")?, &at)?;
-    let schema = media(body).and_then(|media| media.get("schema"));
+    let (schema, place_of_schema) = represented(body, &at);
     Some(Parameter {
         name: "body".to_owned(),
         place: Place::Body,
         required: body.get("required").and_then(Node::as_bool).unwrap_or(false),
         description: body.get("description").and_then(Node::as_str).map(str::to_owned),
-        schema: builder.schema(schema, &at.child("content")),
+        schema: builder.schema(schema, &place_of_schema),
     })
 }
 
-/// The JSON among several representations, or the first.
-fn media(holder: Node<'_>) -> Option<Node<'_>> {
-    let content = holder.get("content").filter(|content| content.kind() == Kind::Object)?;
+/// The schema of the JSON among several representations, or of the first, with its place.
+fn represented<'a>(holder: Node<'a>, at: &Pointer) -> (Option<Node<'a>>, Pointer) {
+    let at = at.child("content");
+    let Some(content) = holder.get("content").filter(|content| content.kind() == Kind::Object) else {
+        return (None, at);
+    };
     let json = content.members().find(|(name, _)| name.split(';').next().is_some_and(|name| name.ends_with("json")));
-    json.or_else(|| content.members().next()).map(|(_, media)| media)
+    match json.or_else(|| content.members().next()) {
+        Some((name, media)) => (media.get("schema"), at.child(name).child("schema")),
+        None => (None, at),
+    }
 }
 
 /// The schema of the first answer that is a success.
@@ -124,6 +133,6 @@ fn result<'a>(builder: &mut Builder<'a>, operation: Node<'a>, at: &Pointer) -> O
     };
     let at = at.child(status);
     let response = builder.follow(response, &at)?;
-    let schema = media(response)?.get("schema")?;
-    Some(builder.schema(Some(schema), &at.child("content")))
+    let (schema, place_of_schema) = represented(response, &at);
+    Some(builder.schema(Some(schema?), &place_of_schema))
 }

@@ -94,6 +94,7 @@ fn described<'a>(builder: &mut Builder<'a>, params: Node<'a>, at: &Pointer) -> V
         let list = params.get("required").map(Node::elements).into_iter().flatten();
         list.filter_map(Node::as_str).any(|required| required == name)
     };
+    let at = if is_schema { at.child("properties") } else { at.clone() };
     let members = properties.map(Node::members).into_iter().flatten();
     let read = members.map(|(name, schema)| Parameter {
         name: name.to_owned(),
@@ -112,8 +113,11 @@ fn result<'a>(builder: &mut Builder<'a>, method: Node<'a>, at: &Pointer) -> Opti
         return None;
     };
     let result = builder.follow(result, &at)?;
-    let schema = result.get("schema").unwrap_or(result);
-    Some(builder.schema(Some(schema), &at.child("schema")))
+    let (schema, at) = match result.get("schema") {
+        Some(schema) => (schema, at.child("schema")),
+        None => (result, at),
+    };
+    Some(builder.schema(Some(schema), &at))
 }
 
 /// The OpenRPC document of a definition, with every schema written out and every member that known clients ask for.

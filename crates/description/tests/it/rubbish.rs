@@ -1,7 +1,8 @@
 //! Documents that mean harm: large, deep, full of flaws, full of references, or just random.
 
 use description::{
-    DEFINITION_LIMITS, Definition, FINDINGS_MAX, INLINED_NODES_MAX, Mode, OPERATIONS_MAX, Rule, parse_yaml, read,
+    Access, Activation, DEFINITION_LIMITS, Definition, FINDINGS_MAX, INLINED_NODES_MAX, Mode, OPERATIONS_MAX, Rule,
+    parse_yaml, read,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -18,6 +19,23 @@ fn findings_are_bounded_and_the_verdict_counts_all() {
     let reading = read(plain.to_string().as_bytes(), None).unwrap();
     assert!(!reading.findings.of(Mode::Lenient).any(|(_, finding)| finding.rule == Rule::R23), "it is not kept");
     assert!(!reading.findings.passes(Mode::Lenient), "it counts all the same");
+}
+
+#[test]
+fn combinations_that_multiply_are_denied() {
+    let mut definitions = Map::new();
+    for level in 0..4 {
+        let names: Vec<String> = (0..60).map(|n| format!("{}-{n}", level + 1)).collect();
+        for n in 0..60 {
+            definitions.insert(format!("{level}-{n}"), json!({"scheme": "combo", "oneOf": names}));
+        }
+    }
+    for n in 0..60 {
+        definitions.insert(format!("4-{n}"), json!({"scheme": "didwba"}));
+    }
+    let document = json!({"name": "x", "security": "0-0", "securityDefinitions": definitions});
+    let reading = read(document.to_string().as_bytes(), None).unwrap();
+    assert_eq!(reading.access(&Activation::Absent), Access::Denied);
 }
 
 #[test]

@@ -242,7 +242,7 @@ fn about(reading: &Reading, definitions: &[(Pointer, Definition)], origin: Optio
         format!("{}{}, {}; {}\n", paint(STRONG, shown(name)), shown(&did), reading.form.name(), shown(&access));
     for interface in &agent.interfaces {
         let name = interface.name.as_deref().or(interface.description.as_deref()).unwrap_or("an interface");
-        let protocol = interface.protocol.as_deref().unwrap_or("no protocol");
+        let (name, protocol) = (name.trim_end_matches('.'), interface.protocol.as_deref().unwrap_or("no protocol"));
         let access = demanded(&reading.access(&interface.security));
         drawn.push_str(&format!("  {}\n", shown(&format!("{name}, {protocol}; {access}"))));
         for (_, definition) in definitions.iter().filter(|(at, _)| Some(at) == interface.content.as_ref()) {

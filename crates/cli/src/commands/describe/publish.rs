@@ -97,6 +97,10 @@ fn place(url: &str) -> Result<String, Failure> {
 }
 
 fn put(plan: &mut Plan, path: String, bytes: Vec<u8>) -> Result<(), Failure> {
+    let below = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
+    if plan.keys().any(|planned| below(planned, &path) || below(&path, planned)) {
+        return Err(Failure::refused(format!("`{path}` would be a file and a folder")));
+    }
     match plan.get(&path) {
         Some(planned) if *planned != bytes => Err(Failure::refused(format!("two documents want to be `{path}`"))),
         _ => {
