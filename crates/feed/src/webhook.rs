@@ -8,6 +8,7 @@
 
 use json::{Value, json};
 use trust::encoding::{decode, encode_padded};
+use trust::http::{base, content_digest};
 use trust::{Digest, SigningKey};
 
 /// Bytes of a shared secret, as Standard Webhooks bounds them.
@@ -105,7 +106,7 @@ impl Message<'_> {
             ("webhook-timestamp", timestamp.as_str()),
         ];
         let parameters = parameters(&components, self.timestamp, key_id, Some("ed25519"));
-        let signature = key.sign(base(&components, &parameters).as_bytes());
+        let signature = key.sign(base(components, &parameters).as_bytes());
         vec![
             ("content-type", CONTENT_TYPE.to_owned()),
             ("signature-input", format!("{LABEL}={parameters}")),
@@ -130,22 +131,11 @@ impl Message<'_> {
     }
 }
 
-/// RFC 9530: the digest of a body as a header field.
-pub fn content_digest(body: &[u8]) -> String {
-    format!("sha-256=:{}:", encode_padded(Digest::of(body).as_bytes()))
-}
-
 /// RFC 9421: the signature parameters, which are the value of `@signature-params` and of `signature-input`.
 pub fn parameters(components: &[(&str, &str)], created: i64, key_id: &str, algorithm: Option<&str>) -> String {
     let names: Vec<String> = components.iter().map(|(name, _)| format!("\"{name}\"")).collect();
     let algorithm = algorithm.map_or_else(String::new, |algorithm| format!(";alg=\"{algorithm}\""));
     format!("({});created={created};keyid=\"{key_id}\"{algorithm}", names.join(" "))
-}
-
-/// RFC 9421: what is signed, a line for each component.
-pub fn base(components: &[(&str, &str)], parameters: &str) -> String {
-    let lines = components.iter().map(|(name, value)| format!("\"{name}\": {value}\n")).collect::<String>();
-    format!("{lines}\"@signature-params\": {parameters}")
 }
 
 /// Bytes that SHA-256 takes at a time.
@@ -269,7 +259,7 @@ mod tests {
             ("content-length", "18"),
         ];
         let parameters = parameters(&components, 1_618_884_473, "test-key-ed25519", None);
-        let signature = key(SEED).sign(base(&components, &parameters).as_bytes());
+        let signature = key(SEED).sign(base(components, &parameters).as_bytes());
         let expected = "wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==";
         assert_eq!(encode_padded(&signature), expected);
     }
