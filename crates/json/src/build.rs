@@ -17,7 +17,18 @@ pub struct Builder {
     slots: Vec<Slot>,
     text: String,
     /// Values whose container is still open.
-    pending: Vec<Slot>,
+    pending: Vec<Pending>,
+    /// Values of the last document.
+    room: usize,
+}
+
+/// A value whose container is still open.
+#[derive(Debug)]
+enum Pending {
+    /// It is finished.
+    Ready(Slot),
+    /// It is copied when its container closes, so that it is written once.
+    Copied(u32),
 }
 
 /// A finished value that waits for its place.
@@ -48,6 +59,7 @@ impl Builder {
         Piece(self.copied(node.slot(), node.document()))
     }
 
+    #[inline]
     fn copied(&mut self, slot: &Slot, from: &Document) -> Slot {
         match slot {
             Slot::Long(span) => {
@@ -69,18 +81,41 @@ impl Builder {
 
     fn copied_run(&mut self, first: u32, len: usize, from: &Document) -> u32 {
         let run = from.slots.get(first as usize..first as usize + len).unwrap_or_default();
-        let open = self.pending.len();
-        for slot in run {
-            let slot = self.copied(slot, from);
-            self.pending.push(slot);
+        let open = self.open();
+        for (slot, position) in run.iter().zip(first..) {
+            self.push_slot(slot, position, from);
         }
-        self.lay(open)
+        self.lay(open, from)
     }
 
-    /// Lays the values of a container side by side.
-    fn lay(&mut self, open: usize) -> u32 {
+    /// Containers are copied at once, since what they hold lies before their neighbours.
+    #[inline]
+    fn push_slot(&mut self, slot: &Slot, position: u32, from: &Document) {
+        let pending = match slot {
+            Slot::Array { .. } | Slot::Object { .. } => Pending::Ready(self.copied(slot, from)),
+            Slot::Null | Slot::Bool(_) | Slot::Number(_) | Slot::Short { .. } | Slot::Long(_) => {
+                Pending::Copied(position)
+            }
+        };
+        self.pending.push(pending);
+    }
+
+    /// Lays the values of a container side by side; those that are copied come out of `from`.
+    fn lay(&mut self, open: Open, from: &Document) -> u32 {
         let first = self.slots.len() as u32;
-        self.slots.extend(self.pending.drain(open.min(self.pending.len())..));
+        let (slots, text) = (&mut self.slots, &mut self.text);
+        slots.extend(self.pending.drain(open.0.min(self.pending.len())..).map(|pending| match pending {
+            Pending::Ready(slot) => slot,
+            Pending::Copied(position) => match from.slots.get(position as usize) {
+                Some(Slot::Long(span)) => {
+                    let start = text.len() as u32;
+                    text.push_str(span.of(&from.text));
+                    Slot::Long(Span { start, len: span.len })
+                }
+                Some(slot) => slot.clone(),
+                None => Slot::Null,
+            },
+        }));
         first
     }
 
@@ -132,7 +167,7 @@ impl Builder {
                     let element = self.value(element)?;
                     self.push(element);
                 }
-                Some(self.array(open))
+                Some(self.array(open, &Document::default()))
             }
             Value::Object(members) => {
                 let mut members: Vec<_> = members.iter().collect();
@@ -143,7 +178,7 @@ impl Builder {
                     let value = self.value(value)?;
                     self.push(value);
                 }
-                Some(self.object(open, &shape))
+                Some(self.object(open, &shape, &Document::default()))
             }
         }
     }
@@ -157,7 +192,13 @@ impl Builder {
     /// The next value of the innermost open container.
     #[inline]
     pub fn push(&mut self, piece: Piece) {
-        self.pending.push(piece.0);
+        self.pending.push(Pending::Ready(piece.0));
+    }
+
+    /// The next value of the innermost open container: a value of the document that closing it will be given, too.
+    #[inline]
+    pub fn push_copy(&mut self, node: Node<'_>) {
+        self.push_slot(node.slot(), node.position() as u32, node.document());
     }
 
     /// How many values were pushed since a container was opened.
@@ -166,19 +207,23 @@ impl Builder {
         self.pending.len().saturating_sub(open.0)
     }
 
-    /// Closes an array.
-    pub fn array(&mut self, open: Open) -> Piece {
+    /// Closes an array; what was only to be copied into it comes out of `from`.
+    #[inline]
+    pub fn array(&mut self, open: Open, from: &Document) -> Piece {
         let len = self.pushed(open) as u32;
-        Piece(Slot::Array { first: self.lay(open.0), len })
+        Piece(Slot::Array { first: self.lay(open, from), len })
     }
 
-    /// Closes an object whose values were pushed in the order of its names.
+    /// Closes an object whose values were pushed in the order of its names; see [`Builder::array`] for `from`.
     ///
     /// A value too many is left out and one too few is `null`, so that no name has the value of another object.
-    pub fn object(&mut self, open: Open, shape: &Arc<Shape>) -> Piece {
+    #[inline]
+    pub fn object(&mut self, open: Open, shape: &Arc<Shape>, from: &Document) -> Piece {
         debug_assert_eq!(self.pushed(open), shape.len(), "as many values as names");
-        self.pending.resize(open.0 + shape.len(), Slot::Null);
-        Piece(Slot::Object { first: self.lay(open.0), shape: shape.clone() })
+        if self.pushed(open) != shape.len() {
+            self.pending.resize_with(open.0 + shape.len(), || Pending::Ready(Slot::Null));
+        }
+        Piece(Slot::Object { first: self.lay(open, from), shape: shape.clone() })
     }
 
     /// The object that was closed last, with one more member; none if it has that name, or was not the last.
@@ -192,18 +237,20 @@ impl Builder {
         let after = (position..shape.len()).map(|place| shape.name(place));
         let longer = Shape::of(before.chain([name]).chain(after))?;
         let open = self.open();
-        self.pending.extend(self.slots.drain(*first as usize..));
-        self.pending.insert(open.0 + position, value.0);
-        Some(self.object(open, &longer))
+        self.pending.extend(self.slots.drain(*first as usize..).map(Pending::Ready));
+        self.pending.insert(open.0 + position, Pending::Ready(value.0));
+        Some(self.object(open, &longer, &Document::default()))
     }
 
     /// The document of a finished value; the builder is empty again.
     pub fn finish(&mut self, root: Piece) -> Document {
         self.slots.push(root.0);
-        let slots = self.slots.drain(..).collect();
-        let document = Document { slots, text: self.text.as_str().into() };
-        self.text.clear();
         self.pending.clear();
+        // Documents of a kind have as many values as each other, and then nothing is moved; their texts differ in length.
+        let slots = std::mem::replace(&mut self.slots, Vec::with_capacity(self.room));
+        self.room = slots.len();
+        let document = Document { slots: slots.into(), text: self.text.as_str().into() };
+        self.text.clear();
         document
     }
 }
@@ -270,11 +317,10 @@ mod tests {
             prop_assert_eq!(canonical(built.root()), canonical(read.root()));
             let mut builder = Builder::default();
             let open = builder.open();
-            for _ in 0..2 {
-                let copy = builder.copy(read.root());
-                builder.push(copy);
-            }
-            let list = builder.array(open);
+            let copy = builder.copy(read.root());
+            builder.push(copy);
+            builder.push_copy(read.root());
+            let list = builder.array(open, &read);
             let twice = builder.finish(list);
             prop_assert!(twice.root().elements().all(|element| element == read.root()));
             prop_assert_eq!(twice.nodes(), 2 * read.nodes() + 1);

@@ -5,7 +5,7 @@
 use crate::dialect::{Root, children, placed_children};
 use crate::refusal::{Code, Refusal};
 use json::{Pointer, Value};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Subschemas of one schema document.
 const SUBSCHEMAS_MAX: usize = 10_000;
@@ -29,7 +29,7 @@ const WORK_MAX: usize = 10_000;
 const REFERENCES_MAX: usize = 128;
 
 /// Steps that looking for ways back into a schema may take.
-const EFFORT_MAX: usize = 2_000_000;
+const EFFORT_MAX: usize = 500_000;
 
 /// A schema that documents can be held against.
 #[derive(Debug)]
@@ -191,6 +191,7 @@ impl<'a> Survey<'a> {
         while let Some(schema) = pending.pop() {
             pending.extend(children(schema));
             let below = self.below(schema)?;
+            self.effort(below.effort())?;
             for together in below.together() {
                 let mut returns = 0;
                 for below in together {
@@ -210,9 +211,10 @@ impl<'a> Survey<'a> {
         let mut below = Below::default();
         let mut pending = vec![schema];
         while let Some(schema) = pending.pop() {
-            self.effort(1)?;
+            let down = Downward::of(schema);
+            self.effort(1 + down.all().count())?;
             pending.extend(self.beside(schema));
-            below.0.push(Downward::of(schema));
+            below.0.push(down);
         }
         Ok(below)
     }
@@ -221,13 +223,15 @@ impl<'a> Survey<'a> {
         let mut seen: HashSet<*const Value> = HashSet::new();
         let mut pending = vec![from];
         while let Some(schema) = pending.pop() {
-            self.effort(1)?;
             if std::ptr::eq(schema, to) {
                 return Ok(true);
             }
+            self.effort(1)?;
             if seen.insert(std::ptr::from_ref(schema)) {
+                let down = Downward::of(schema);
+                self.effort(down.all().count())?;
                 pending.extend(self.beside(schema));
-                pending.extend(Downward::of(schema).all());
+                pending.extend(down.all());
             }
         }
         Ok(false)
@@ -286,8 +290,8 @@ impl<'a> Downward<'a> {
 
 /// A member whose fate is asked for.
 #[derive(Clone, Copy)]
-enum Member<'a> {
-    Named(&'a str),
+enum Member<'n> {
+    Named(&'n str),
     /// One that patterns meet, where there are any.
     Met,
     /// One that nobody names.
@@ -295,32 +299,51 @@ enum Member<'a> {
 }
 
 impl<'a> Below<'a> {
+    /// About how many comparisons [`Below::together`] takes.
+    fn effort(&self) -> usize {
+        let named: usize = self.0.iter().map(|down| down.named.len()).sum();
+        let open: usize = self.open().map(|(_, down)| 1 + down.patterns.len()).sum();
+        let longest = self.0.iter().map(|down| down.first.len()).max().unwrap_or(0);
+        named.saturating_mul(1 + open).saturating_add(longest.saturating_mul(self.0.len()))
+    }
+
+    /// Those that speak of members without naming them.
+    fn open(&self) -> impl Iterator<Item = (usize, &Downward<'a>)> {
+        self.0.iter().enumerate().filter(|(_, down)| {
+            !down.patterns.is_empty() || down.additional.is_some() || down.unevaluated.iter().any(Option::is_some)
+        })
+    }
+
     /// For each step down that schemas speak of, those that may judge one value there.
     fn together(&self) -> Vec<Vec<&'a Value>> {
-        let names: BTreeSet<&str> = self.0.iter().flat_map(|down| &down.named).map(|(name, _)| *name).collect();
+        let mut named: BTreeMap<&str, Vec<(usize, &Value)>> = BTreeMap::new();
+        for (number, down) in self.0.iter().enumerate() {
+            for (name, below) in &down.named {
+                named.entry(*name).or_default().push((number, *below));
+            }
+        }
+        let mut steps: Vec<Vec<&Value>> = Vec::new();
+        steps.extend(named.iter().map(|(name, by)| self.member(Member::Named(name), by)));
+        steps.extend([Member::Met, Member::Other].map(|member| self.member(member, &[])));
         let longest = self.0.iter().map(|down| down.first.len()).max().unwrap_or(0);
-        let members = names.into_iter().map(Member::Named).chain([Member::Met, Member::Other]);
-        let mut steps: Vec<Vec<&Value>> = members.map(|member| self.member(member)).collect();
         // One more than the first ones: there everybody speaks of what comes later.
         steps.extend((0..=longest).map(|index| self.element(index)));
         steps.retain(|together| together.len() > 1);
         steps
     }
 
-    fn member(&self, member: Member<'_>) -> Vec<&'a Value> {
-        let mut together = Vec::new();
-        for down in &self.0 {
+    /// Those that judge a member, given those that name it.
+    fn member(&self, member: Member<'_>, by: &[(usize, &'a Value)]) -> Vec<&'a Value> {
+        let mut together: Vec<&Value> = by.iter().map(|(_, below)| *below).collect();
+        for (number, down) in self.open() {
             let before = together.len();
-            if let Member::Named(name) = member {
-                together.extend(down.named.iter().filter(|(other, _)| *other == name).map(|(_, below)| *below));
-            }
             let meets = |pattern: &str| match member {
                 Member::Named(name) => may_match(pattern, name),
                 Member::Met => true,
                 Member::Other => false,
             };
             together.extend(down.patterns.iter().filter(|(pattern, _)| meets(pattern)).map(|(_, below)| *below));
-            if together.len() == before {
+            if together.len() == before && !by.iter().any(|(other, _)| *other == number) {
                 together.extend(down.additional);
             }
             if matches!(member, Member::Other) {

@@ -21,6 +21,8 @@ pub(crate) struct Program {
     /// Every value that the mapping brings, as elements of one list.
     constants: Document,
     pub(crate) top: Block,
+    /// The shape of an object without members.
+    pub(crate) nothing: Arc<Shape>,
     /// How many unions lie within each other: each counts once more what is in it.
     pub(crate) unions: usize,
 }
@@ -123,7 +125,7 @@ impl Program {
         let mut compiler = Compiler::default();
         let top = compiler.block(body, None)?;
         let constants = Document::built(&Value::Array(compiler.constants))?;
-        Some(Self { places: compiler.places, constants, top, unions: unions(body) })
+        Some(Self { places: compiler.places, constants, top, nothing: Shape::of([])?, unions: unions(body) })
     }
 
     #[inline]

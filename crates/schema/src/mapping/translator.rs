@@ -82,7 +82,7 @@ impl Translator {
             let made = apply(program, between.last().unwrap_or(source), memory, &mut self.builder);
             if made.is_err() {
                 self.builder.clear();
-                memory.pieces.fill_with(|| None);
+                memory.pieces.fill_with(Put::default);
                 memory.members.clear();
             }
             last = Some(made?);
@@ -138,12 +138,22 @@ struct Memory {
     /// For each place, the value of the source that stands there.
     found: Vec<Option<u32>>,
     /// For each place, what is written there.
-    pieces: Vec<Option<Piece>>,
+    pieces: Vec<Put>,
     recipes: Vec<Option<Box<Recipe>>>,
     /// Which members the objects that are being written have.
     members: Vec<u32>,
     notes: Vec<Note>,
     frames: Vec<Frame>,
+}
+
+/// What is written at a place.
+#[derive(Debug, Default)]
+enum Put {
+    #[default]
+    Nothing,
+    /// A value of the source as it is.
+    Copy(u32),
+    Piece(Piece),
 }
 
 /// How the members of a source object and the places of a program go together, for one shape.
@@ -263,7 +273,7 @@ impl<'a> Run<'a> {
             self.job(job, block, value, frame)?;
             self.check_room()?;
         }
-        let made = self.write(root, block.keeps.then_some(value), true)?;
+        let made = self.write(root, block.keeps.then_some(value))?;
         let stays = value.is_object() && self.place(root)?.fate == Fate::Open;
         Ok(made.or_else(|| stays.then(|| self.empty())))
     }
@@ -287,7 +297,7 @@ impl<'a> Run<'a> {
 
     fn empty(&mut self) -> Piece {
         let open = self.builder.open();
-        self.builder.object(open, &Arc::default())
+        self.builder.object(open, &self.program.nothing, self.source)
     }
 
     /// Notes where the values stand that rules read, and what is left over and has no place.
@@ -362,9 +372,9 @@ impl<'a> Run<'a> {
         Ok(self.builder.copy(constant))
     }
 
-    fn put(&mut self, id: usize, piece: Piece) {
+    fn put(&mut self, id: usize, piece: Put) {
         if let Some(place) = self.memory.pieces.get_mut(id) {
-            *place = Some(piece);
+            *place = piece;
         }
     }
 
@@ -379,14 +389,22 @@ impl<'a> Run<'a> {
     fn job(&mut self, job: &'a Job, block: &Block, value: Node<'a>, frame: u32) -> Result<(), Unusual> {
         let at = |place: usize| Spot::Place { frame, place: place as u32 };
         match job {
+            Job::Carry { from, to, act: act @ Act::Copy { .. } } => match self.memory.found.get(*from) {
+                Some(Some(position)) => self.put(*to, Put::Copy(*position)),
+                _ => {
+                    if let Some(piece) = self.carry(*from, *to, act, frame)? {
+                        self.put(*to, Put::Piece(piece));
+                    }
+                }
+            },
             Job::Carry { from, to, act } => {
                 if let Some(piece) = self.carry(*from, *to, act, frame)? {
-                    self.put(*to, piece);
+                    self.put(*to, Put::Piece(piece));
                 }
             }
             Job::Derive { to, from, function } => {
                 if let Some(piece) = self.derive(function, from) {
-                    self.put(*to, piece);
+                    self.put(*to, Put::Piece(piece));
                     self.note(LossKind::Invented, "derived", Spot::Nowhere, at(*to));
                 }
             }
@@ -399,7 +417,7 @@ impl<'a> Run<'a> {
                     false => self.note(LossKind::Invented, "constant", Spot::Nowhere, at(*to)),
                 }
                 let piece = self.constant(*constant)?;
-                self.put(*to, piece);
+                self.put(*to, Put::Piece(piece));
             }
         }
         Ok(())
@@ -435,7 +453,7 @@ impl<'a> Run<'a> {
                     self.builder.push(piece);
                     self.check_room()?;
                 }
-                Ok(Some(self.builder.array(open)))
+                Ok(Some(self.builder.array(open, self.source)))
             }
             Act::Each { over: Over::Members, block } if value.is_object() => {
                 self.members(block, value, to, frame).map(Some)
@@ -495,8 +513,8 @@ impl<'a> Run<'a> {
             self.check_room()?;
         }
         match kept.len() == names.len() {
-            true => Ok(self.builder.object(open, names)),
-            false => Ok(self.builder.object(open, &Shape::of(kept).ok_or(Unusual)?)),
+            true => Ok(self.builder.object(open, names, self.source)),
+            false => Ok(self.builder.object(open, &Shape::of(kept).ok_or(Unusual)?, self.source)),
         }
     }
 
@@ -518,7 +536,7 @@ impl<'a> Run<'a> {
         let inner = inner.unwrap_or_else(|| self.empty());
         let open = self.builder.open();
         self.builder.push(inner);
-        Ok(Some(self.builder.object(open, &kind.shape)))
+        Ok(Some(self.builder.object(open, &kind.shape, self.source)))
     }
 
     fn member_to_tag(
@@ -589,7 +607,7 @@ impl<'a> Run<'a> {
                     let part = builder.text(part);
                     builder.push(part);
                 }
-                Some((builder.array(open), Back::Same))
+                Some((builder.array(open, self.source), Back::Same))
             }
             (Function::AddPrefix(prefix), json::Kind::String) => {
                 Some((builder.text_of([prefix.as_str(), value.as_str()?]), Back::Same))
@@ -599,9 +617,8 @@ impl<'a> Run<'a> {
             }
             (Function::WrapArray, _) => {
                 let open = builder.open();
-                let copy = builder.copy(value);
-                builder.push(copy);
-                Some((builder.array(open), Back::Same))
+                builder.push_copy(value);
+                Some((builder.array(open, self.source), Back::Same))
             }
             _ => {
                 let value = value.to_value();
@@ -643,16 +660,57 @@ impl<'a> Run<'a> {
         Ok(false)
     }
 
-    /// Writes what belongs to a place: what was put there or below, and what is carried over of the source.
-    fn write(&mut self, id: usize, source: Option<Node<'a>>, root: bool) -> Result<Option<Piece>, Unusual> {
+    /// Pushes what belongs to a place into the open container; whether there is anything.
+    fn push(&mut self, id: usize, source: Option<Node<'a>>) -> Result<bool, Unusual> {
         let place = self.place(id)?;
-        if place.written
-            && let Some(piece) = self.memory.pieces.get_mut(id).and_then(Option::take)
-        {
-            return Ok(Some(piece));
+        let put = if place.written { self.take(id) } else { Put::Nothing };
+        match (put, source) {
+            (Put::Copy(position), _) => {
+                self.builder.push_copy(self.source.node(position as usize).ok_or(Unusual)?);
+                Ok(true)
+            }
+            (Put::Piece(piece), _) => {
+                self.builder.push(piece);
+                Ok(true)
+            }
+            (Put::Nothing, Some(value)) if place.fate == Fate::Open && place.is_plain() => {
+                self.builder.push_copy(value);
+                Ok(true)
+            }
+            (Put::Nothing, source) => {
+                let piece = self.rest(id, place, source, false)?;
+                let pushed = piece.is_some();
+                piece.into_iter().for_each(|piece| self.builder.push(piece));
+                Ok(pushed)
+            }
         }
-        let source = source.filter(|_| place.fate == Fate::Open);
-        match source {
+    }
+
+    fn take(&mut self, id: usize) -> Put {
+        self.memory.pieces.get_mut(id).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The result of a block: what was put at its root or below, and what is carried over of the source.
+    fn write(&mut self, root: usize, source: Option<Node<'a>>) -> Result<Option<Piece>, Unusual> {
+        match self.take(root) {
+            Put::Piece(piece) => Ok(Some(piece)),
+            Put::Copy(position) => {
+                let value = self.source.node(position as usize).ok_or(Unusual)?;
+                Ok(Some(self.builder.copy(value)))
+            }
+            Put::Nothing => self.rest(root, self.place(root)?, source, true),
+        }
+    }
+
+    /// What is put below a place, and what is carried over of the source.
+    fn rest(
+        &mut self,
+        id: usize,
+        place: &'a Place,
+        source: Option<Node<'a>>,
+        root: bool,
+    ) -> Result<Option<Piece>, Unusual> {
+        match source.filter(|_| place.fate == Fate::Open) {
             Some(value) if place.is_plain() => Ok(Some(self.builder.copy(value))),
             Some(value) if is_filled(place, value) => self.write_merged(id, place, value),
             Some(value) => {
@@ -675,13 +733,15 @@ impl<'a> Run<'a> {
         let (open, begin) = (self.builder.open(), self.memory.members.len());
         for (number, entry) in recipe.entries.iter().enumerate() {
             let member = entry.member.and_then(|member| value.child(member as usize));
-            let piece = match (entry.place, member) {
-                (Some(place), member) => self.write(place as usize, member, false)?,
-                (None, Some(member)) => Some(self.builder.copy(member)),
-                (None, None) => None,
+            let pushed = match (entry.place, member) {
+                (Some(place), member) => self.push(place as usize, member)?,
+                (None, Some(member)) => {
+                    self.builder.push_copy(member);
+                    true
+                }
+                (None, None) => false,
             };
-            if let Some(piece) = piece {
-                self.builder.push(piece);
+            if pushed {
                 self.memory.members.push(number as u32);
             }
         }
@@ -692,7 +752,7 @@ impl<'a> Run<'a> {
         }
         self.memory.members.truncate(begin);
         let made = match &recipe.shape {
-            Some(shape) if !shape.is_empty() => Some(self.builder.object(open, shape)),
+            Some(shape) if !shape.is_empty() => Some(self.builder.object(open, shape, self.source)),
             Some(_) => None,
             None => return Err(Unusual),
         };
@@ -707,8 +767,7 @@ impl<'a> Run<'a> {
         }
         let (open, begin) = (self.builder.open(), self.memory.members.len());
         for (number, below) in place.filled.iter().enumerate() {
-            if let Some(piece) = self.write(*below, None, false)? {
-                self.builder.push(piece);
+            if self.push(*below, None)? {
                 self.memory.members.push(number as u32);
             }
         }
@@ -716,7 +775,7 @@ impl<'a> Run<'a> {
         let made = if count == 0 {
             None
         } else if count == place.filled.len() {
-            Some(self.builder.object(open, &place.shape))
+            Some(self.builder.object(open, &place.shape, self.source))
         } else {
             let members = self.memory.members.get(begin..).unwrap_or_default();
             let recipe = self.memory.recipes.get_mut(id).ok_or(Unusual)?.get_or_insert_default();
@@ -725,7 +784,7 @@ impl<'a> Run<'a> {
                 recipe.filled = members.to_vec();
             }
             let shape = recipe.filled_shape.clone().ok_or(Unusual)?;
-            Some(self.builder.object(open, &shape))
+            Some(self.builder.object(open, &shape, self.source))
         };
         self.memory.members.truncate(begin);
         Ok(made)
@@ -805,7 +864,7 @@ impl Memory {
         let places = program.map_or(0, Program::places);
         Self {
             found: vec![None; places],
-            pieces: std::iter::repeat_with(|| None).take(places).collect(),
+            pieces: std::iter::repeat_with(Put::default).take(places).collect(),
             recipes: std::iter::repeat_with(|| None).take(places).collect(),
             ..Self::default()
         }
