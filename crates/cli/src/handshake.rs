@@ -245,3 +245,28 @@ fn vanished(peer: &Peer, before: &Met) -> Failure {
     let failure = Failure::refused(message).coded(Code::DowngradeRefused.name(), &Pointer::root());
     failure.help("ask the provider; somebody may stand in between")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_answer(agreed: (&str, &str), answer: Value, code: Option<&str>) {
+        let version = |text: &str| Version::parse(text).unwrap();
+        let schema = SchemaId::parse(node::versions::INTENT).unwrap();
+        let agreement = Agreement { schema, version: version(agreed.0), answer: version(agreed.1), deprecation: None };
+        let document = Document::of(&answer).unwrap();
+        let checked = check(&agreement, document.root(), "https://node.example");
+        assert_eq!(checked.err().as_ref().and_then(Failure::code), code, "{answer}");
+    }
+
+    #[test]
+    fn an_answer_in_another_version_than_agreed_is_discarded() {
+        check_answer(("1.3", "1.3"), json!({"schema_version": "1.3"}), None);
+        check_answer(("1.3", "1.3"), json!({"schema_version": "1.3.0"}), None);
+        check_answer(("1.3", "1.3"), json!({}), None);
+        check_answer(("1.3", "1.3"), json!({"schema_version": "1.2"}), Some("schema_version_unexpected"));
+        check_answer(("1.3", "1.3"), json!({"schema_version": "newest"}), Some("schema_version_invalid"));
+        check_answer(("1.2", "1.3"), json!({}), Some("schema_version_unexpected"));
+    }
+}

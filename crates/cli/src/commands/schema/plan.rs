@@ -7,6 +7,7 @@ use crate::output::{self, DIM, GOOD, STRONG, WARN, count, paint};
 use json::{Document, Value};
 use node::{Error, folder};
 use schema::{CompatibilityProfile, Entry, SchemaId, Version};
+use std::collections::BTreeSet;
 
 /// Show who still uses which version of a schema
 ///
@@ -57,9 +58,12 @@ impl Plan {
             Document::of(told.get("schema_compatibility").unwrap_or(&Value::Null)).map_err(|_| unreadable())?;
         let profile = CompatibilityProfile::read(profile.root()).map_err(|_| unreadable())?;
         let mut text = String::new();
-        for (schema, entry) in profile.schemas.iter().filter(|(_, entry)| entry.accepts.len() > 1) {
+        // Versions are counted where messages are asked in them.
+        let asked = |schema: &SchemaId| schema.as_str() == node::versions::INTENT;
+        for (schema, entry) in profile.schemas.iter().filter(|(schema, _)| asked(schema)) {
             text.push_str(&format!("{}\n", paint(STRONG, shown(schema.as_str()))));
-            for version in &entry.accepts {
+            let used_ones = used_versions(told, schema);
+            for version in entry.accepts.union(&used_ones) {
                 let used = used(told, schema, *version);
                 if self.version.is_none() || used.is_some() {
                     text.push_str(&self.line(entry, *version, used));
@@ -78,6 +82,7 @@ impl Plan {
         let state = match entry.deprecations.get(&version) {
             Some(deprecation) => paint(WARN, format!("goes on {}", deprecation.sunset())),
             None if entry.default == Some(version) => paint(GOOD, "default"),
+            None if !entry.accepts.contains(&version) => "by a counterparty's mapping".to_owned(),
             None => "stays".to_owned(),
         };
         let total = issuers.len() as u64 + number("forgotten");
@@ -98,6 +103,12 @@ impl Plan {
         }
         text
     }
+}
+
+fn used_versions(told: &Value, schema: &SchemaId) -> BTreeSet<Version> {
+    let all = told.get("usage").and_then(Value::as_array).into_iter().flatten();
+    let of_schema = all.filter(|used| used.get("schema").and_then(Value::as_str) == Some(schema.as_str()));
+    of_schema.filter_map(|used| Version::parse(used.get("version")?.as_str()?)).collect()
 }
 
 fn used<'a>(told: &'a Value, schema: &SchemaId, version: Version) -> Option<&'a Value> {
