@@ -38,7 +38,7 @@ const RECOVERY: Duration = Duration::from_secs(1);
 /// How long it is brought before it is looked at again whether the subscriber's key is still his.
 const RECHECK: Duration = Duration::from_secs(300);
 /// The shortest and the longest sleep before it is looked at the clock again.
-const SLEEP: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
+const SLEEP: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// Where a subscriber wants events to be brought.
 #[derive(Clone, Debug)]
