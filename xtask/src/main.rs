@@ -79,6 +79,17 @@ enum Command {
     Ssrf,
     /// Lets a library of Standard Webhooks verify what we sign; needs Python and its package index.
     Webhooks,
+    /// Which changes that `cargo mutants` knows the tests of a crate do not notice, such as `mutants json`.
+    Mutants {
+        /// The crate, without `rialto-`.
+        name: String,
+        /// Only a part of them.
+        #[arg(long, default_value_t = 0)]
+        part: usize,
+        /// Of so many parts.
+        #[arg(long, default_value_t = 1)]
+        of: usize,
+    },
     /// Runs the fuzz targets one after the other.
     Fuzz {
         /// Only this target; may be given more than once.
@@ -128,6 +139,9 @@ fn run(command: Command) -> Result<()> {
         Command::Fuzz { target, seconds, smoke, report } => {
             let mode = if smoke { xtask::fuzz::Mode::Replay } else { xtask::fuzz::Mode::Search { seconds } };
             xtask::fuzz::command(&root, &target, mode, report.as_deref())
+        }
+        Command::Mutants { name, part, of } => {
+            xtask::mutants::command(&root, &name, xtask::mutants::Share { part, of })
         }
         Command::Deny => xtask::deny::deny(&root),
     }

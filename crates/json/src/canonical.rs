@@ -318,6 +318,22 @@ mod tests {
     }
 
     #[test]
+    fn a_space_stands_as_it_is() {
+        check(r#""a b\u0020\u001f\u007f\/""#, "\"a b \\u001f\u{7f}/\"");
+    }
+
+    #[test]
+    fn bytes_that_were_made_before_stand_among_others() {
+        let mut writer = Writer::default();
+        writer.array();
+        writer.number(1.0);
+        writer.canonical(b"{\"a\":[2]}");
+        writer.canonical(b"3");
+        writer.end_array();
+        assert_eq!(writer.finish(), b"[1,{\"a\":[2]},3]");
+    }
+
+    #[test]
     fn names_are_ordered_by_utf_16() {
         check(
             r#"{"\ue000":1,"\ud83d\ude00":2,"é":3,"€":4,"b":5,"a":6,"":7,"ab":8}"#,

@@ -232,6 +232,8 @@ mod tests {
             "2026-06-01T12:00:00+24:00",
             "2026-06-01T12:00:00.Z",
             "2026-06-01T12:00:60Z",
+            "2026-06-01T12:60:00Z",
+            "2026-06-01T23:59:61Z",
             "2026-06-01T12:00:00Z ",
             "26-06-01",
             "2026-6-1",
@@ -239,6 +241,16 @@ mod tests {
             "20260601T120000Z",
         ] {
             assert_eq!(Instant::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_its_seconds_and_what_is_left_of_the_next_one() {
+        for (seconds, nanos, whole, rest) in
+            [(5, 7, 5, 7), (-5, 1_000_000_000, -4, 0), (5, 3_999_999_999, 8, 999_999_999)]
+        {
+            let moment = Instant::from_unix(seconds, nanos);
+            assert_eq!((moment.seconds(), moment.nanos()), (whole, rest));
         }
     }
 

@@ -139,6 +139,16 @@ mod tests {
     }
 
     #[test]
+    fn an_index_has_no_leading_zero() {
+        let cases =
+            [("0", Some(0)), ("7", Some(7)), ("10", Some(10)), ("01", None), ("00", None), ("", None), ("1a", None)];
+        for (segment, index) in cases.into_iter().chain([("-", None), ("+1", None), ("99999999999999999999999", None)])
+        {
+            assert_eq!(Pointer::as_index(segment), index, "{segment:?}");
+        }
+    }
+
+    #[test]
     fn a_child_escapes_what_must_be_escaped() {
         assert_eq!(Pointer::root().child("a/b~c").child(3).as_str(), "/a~1b~0c/3");
     }

@@ -347,3 +347,37 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_edges_of_a_window_belong_to_it() {
+    let with = |changes: &[(&str, i64)]| {
+        let mut links = chain(1);
+        changes.iter().for_each(|(name, value)| links[0][*name] = json!(value));
+        check(&links).map_err(|error| (error.problem, error.limit.map(|limit| (limit.max, limit.got))))
+    };
+    let (skew, longest) = (SKEW_SECONDS, DELEGATION_SECONDS_MAX);
+    for good in [
+        &[("iat", NOW + skew), ("exp", NOW + skew + 1)][..],
+        &[("nbf", NOW + skew)],
+        &[("iat", NOW - 10), ("exp", NOW - 10 + longest)],
+        &[("exp", NOW + 1)],
+    ] {
+        assert!(with(good).is_ok(), "{good:?}");
+    }
+    let (early, late) = (ChainProblem::NotYetValid, ChainProblem::Expired);
+    let too_long = Some((longest.unsigned_abs(), longest.unsigned_abs() + 1));
+    for (bad, problem, limit) in [
+        (&[("iat", NOW + skew + 1), ("exp", NOW + skew + 2)][..], &early, None),
+        (&[("nbf", NOW + skew + 1)], &early, None),
+        (&[("iat", NOW - 10), ("exp", NOW - 9 + longest)], &ChainProblem::TooLong, too_long),
+        (&[("exp", NOW)], &late, None),
+    ] {
+        assert_eq!(with(bad).unwrap_err(), (problem.clone(), limit), "{bad:?}");
+    }
+    // A link may last as long as the one above it, and no longer.
+    let mut links = chain(2);
+    links[1]["exp"] = links[0]["exp"].clone();
+    assert!(check(&links).is_ok());
+    links[1]["exp"] = json!(NOW + 301);
+    assert_eq!(check(&links).unwrap_err().problem, ChainProblem::Wider("exp"));
+}
