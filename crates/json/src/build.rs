@@ -62,11 +62,6 @@ impl Builder {
     #[inline]
     fn copied(&mut self, slot: &Slot, from: &Document) -> Slot {
         match slot {
-            Slot::Long(span) => {
-                let start = self.text.len() as u32;
-                self.text.push_str(span.of(&from.text));
-                Slot::Long(Span { start, len: span.len })
-            }
             Slot::Array { first, len } => {
                 let first = self.copied_run(*first, *len as usize, from);
                 Slot::Array { first, len: *len }
@@ -75,12 +70,20 @@ impl Builder {
                 let first = self.copied_run(*first, shape.len(), from);
                 Slot::Object { first, shape: shape.clone() }
             }
-            Slot::Null | Slot::Bool(_) | Slot::Number(_) | Slot::Short { .. } => slot.clone(),
+            Slot::Null | Slot::Bool(_) | Slot::Number(_) | Slot::Short { .. } | Slot::Long(_) => {
+                scalar(slot, from, &mut self.text)
+            }
         }
     }
 
     fn copied_run(&mut self, first: u32, len: usize, from: &Document) -> u32 {
         let run = from.slots.get(first as usize..first as usize + len).unwrap_or_default();
+        if !run.iter().any(|slot| matches!(slot, Slot::Array { .. } | Slot::Object { .. })) {
+            let laid = self.slots.len() as u32;
+            let text = &mut self.text;
+            self.slots.extend(run.iter().map(|slot| scalar(slot, from, text)));
+            return laid;
+        }
         let open = self.open();
         for (slot, position) in run.iter().zip(first..) {
             self.push_slot(slot, position, from);
@@ -106,15 +109,9 @@ impl Builder {
         let (slots, text) = (&mut self.slots, &mut self.text);
         slots.extend(self.pending.drain(open.0.min(self.pending.len())..).map(|pending| match pending {
             Pending::Ready(slot) => slot,
-            Pending::Copied(position) => match from.slots.get(position as usize) {
-                Some(Slot::Long(span)) => {
-                    let start = text.len() as u32;
-                    text.push_str(span.of(&from.text));
-                    Slot::Long(Span { start, len: span.len })
-                }
-                Some(slot) => slot.clone(),
-                None => Slot::Null,
-            },
+            Pending::Copied(position) => {
+                from.slots.get(position as usize).map_or(Slot::Null, |slot| scalar(slot, from, text))
+            }
         }));
         first
     }
@@ -252,6 +249,22 @@ impl Builder {
         let document = Document { slots: slots.into(), text: self.text.as_str().into() };
         self.text.clear();
         document
+    }
+}
+
+/// A value that holds no others, with its text where the copy has its texts.
+#[inline]
+fn scalar(slot: &Slot, from: &Document, text: &mut String) -> Slot {
+    match slot {
+        Slot::Long(span) => {
+            let start = text.len() as u32;
+            text.push_str(span.of(&from.text));
+            Slot::Long(Span { start, len: span.len })
+        }
+        Slot::Short { len, bytes } => Slot::Short { len: *len, bytes: *bytes },
+        Slot::Number(number) => Slot::Number(*number),
+        Slot::Bool(value) => Slot::Bool(*value),
+        Slot::Null | Slot::Array { .. } | Slot::Object { .. } => Slot::Null,
     }
 }
 

@@ -85,11 +85,13 @@ impl Document {
     }
 
     /// The outermost value.
+    #[inline]
     pub fn root(&self) -> Node<'_> {
         Node { document: self, position: self.slots.len().saturating_sub(1) as u32 }
     }
 
     /// The value at a [`Node::position`] of this document.
+    #[inline]
     pub fn node(&self, position: usize) -> Option<Node<'_>> {
         (position < self.slots.len()).then_some(Node { document: self, position: position as u32 })
     }

@@ -77,16 +77,19 @@ impl Shape {
     }
 
     /// The name at a position; the empty one beyond the last.
+    #[inline]
     pub fn name(&self, position: usize) -> &str {
         self.names.get(position).map_or("", |name| name.span.of(&self.text))
     }
 
     /// How many names there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
     /// Whether there is no name.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -97,6 +100,7 @@ impl Shape {
     }
 
     /// The bytes of all names together.
+    #[inline]
     pub(crate) fn text_bytes(&self) -> usize {
         self.text.len()
     }

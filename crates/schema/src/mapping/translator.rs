@@ -140,7 +140,7 @@ struct Memory {
     /// For each place, what is written there.
     pieces: Vec<Put>,
     recipes: Vec<Option<Box<Recipe>>>,
-    /// Which members the objects that are being written have.
+    /// Which members the objects that are being written have, or lack.
     members: Vec<u32>,
     notes: Vec<Note>,
     frames: Vec<Frame>,
@@ -165,8 +165,8 @@ struct Recipe {
     /// Which of the entries the last object had that was written from it, and its shape.
     wrote: Vec<u32>,
     shape: Option<Arc<Shape>>,
-    /// The same for an object that is written out of the program's places alone.
-    filled: Vec<u32>,
+    /// Which places the last object lacked that was written out of them alone, and its shape.
+    missing: Vec<u32>,
     filled_shape: Option<Arc<Shape>>,
 }
 
@@ -330,6 +330,11 @@ impl<'a> Run<'a> {
             let Some(member) = entry.member.and_then(|member| value.child(member as usize)) else { continue };
             match entry.place.and_then(|id| Some((id as usize, self.program.place(id as usize)?))) {
                 Some((_, below)) if below.fate == Fate::Hidden => {}
+                Some((id, below)) if below.fate == Fate::Taken && below.below.is_empty() => {
+                    if let Some(found) = self.memory.found.get_mut(id) {
+                        *found = Some(member.position() as u32);
+                    }
+                }
                 Some((id, below)) if below.planned && (rest != Rest::Passed || below.read) => {
                     self.walk(id, member, rest);
                 }
@@ -767,7 +772,7 @@ impl<'a> Run<'a> {
         }
         let (open, begin) = (self.builder.open(), self.memory.members.len());
         for (number, below) in place.filled.iter().enumerate() {
-            if self.push(*below, None)? {
+            if !self.push(*below, None)? {
                 self.memory.members.push(number as u32);
             }
         }
@@ -777,11 +782,12 @@ impl<'a> Run<'a> {
         } else if count == place.filled.len() {
             Some(self.builder.object(open, &place.shape, self.source))
         } else {
-            let members = self.memory.members.get(begin..).unwrap_or_default();
+            let missing = self.memory.members.get(begin..).unwrap_or_default();
             let recipe = self.memory.recipes.get_mut(id).ok_or(Unusual)?.get_or_insert_default();
-            if recipe.filled_shape.is_none() || recipe.filled != members {
-                recipe.filled_shape = Shape::of(members.iter().map(|member| place.shape.name(*member as usize)));
-                recipe.filled = members.to_vec();
+            if recipe.filled_shape.is_none() || recipe.missing != missing {
+                let there = (0..place.shape.len()).filter(|member| !missing.contains(&(*member as u32)));
+                recipe.filled_shape = Shape::of(there.map(|member| place.shape.name(member)));
+                recipe.missing = missing.to_vec();
             }
             let shape = recipe.filled_shape.clone().ok_or(Unusual)?;
             Some(self.builder.object(open, &shape, self.source))
