@@ -14,11 +14,13 @@ mod calls;
 mod errors;
 mod full;
 mod flips;
+mod payment;
 
 pub use calls::calls;
 pub use errors::errors;
 pub use flips::flips;
 pub use full::{full, mount_is_missing, read_only};
+pub use payment::payment;
 pub use program::{Program, Running, clock, start};
 pub use script::Faults;
 pub use strace::is_missing as strace_is_missing;

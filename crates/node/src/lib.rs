@@ -20,6 +20,8 @@ mod invoke;
 mod duties;
 mod discover;
 mod receipts;
+mod wallet;
+mod log;
 mod import;
 pub mod folder;
 mod announce;
@@ -44,6 +46,7 @@ pub use feed::subscription::{HEARTBEAT_MS, POLL_MS_MAX};
 pub use feeds::{Follower, Heard, Terms};
 pub use identity::{Identity, Rotation};
 pub use import::{Imported, Told, kind_of};
+pub use log::{Held, Log};
 pub use node::{Config, Node, Operator, turns};
 pub use outbound::{
     Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Line, Message, Reply,
@@ -51,3 +54,4 @@ pub use outbound::{
 pub use publish::Exhibit;
 pub use refusal::{Class, Error, Refusal};
 pub use resolve::{PAGE, Part, REJECTED, Stream};
+pub use wallet::Wallet;
