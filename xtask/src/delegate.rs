@@ -20,6 +20,9 @@ pub fn diff(root: &Path, arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((subject, rest)) if subject == "schema" => run::run(&mut example(root, "refute", rest)),
         Some((subject, rest)) if subject == "schema-suite" => run::run(&mut example(root, "suite", rest)),
+        Some((subject, rest)) if subject == "payment" => {
+            run::run(&mut example_of(root, "rialto-payment", "histories", rest))
+        }
         _ => run::run(&mut binary(root, "diff", arguments)),
     }
 }
@@ -70,8 +73,11 @@ pub fn binary<S: AsRef<str>>(root: &Path, name: &str, arguments: &[S]) -> Comman
 
 /// A program beside the schema crate, which needs nothing of the rest of the house.
 fn example<S: AsRef<str>>(root: &Path, name: &str, arguments: &[S]) -> Command {
-    let mut command =
-        run::cargo(root, &["run", "--quiet", "--release", "--package", "rialto-schema", "--example", name, "--"]);
+    example_of(root, "rialto-schema", name, arguments)
+}
+
+fn example_of<S: AsRef<str>>(root: &Path, package: &str, name: &str, arguments: &[S]) -> Command {
+    let mut command = run::cargo(root, &["run", "--quiet", "--release", "--package", package, "--example", name, "--"]);
     command.args(arguments.iter().map(AsRef::as_ref));
     command
 }

@@ -5,6 +5,7 @@
 use crate::budget::Money;
 use crate::read::{Place, currency};
 use crate::refusal::Refusal;
+use json::{Node, Pointer};
 
 /// What a payment for this intent must observe, beside the mandate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +56,11 @@ impl PaymentConstraints {
                 .transpose()?,
             auction_parametric_session: flag("auction_parametric_session")?,
         })
+    }
+
+    /// Reads a block that stands elsewhere, such as `intent_payment_constraints` of a session request.
+    pub fn of(node: Node<'_>, at: Pointer) -> Result<Self, Refusal> {
+        Self::read(&Place { node, at })
     }
 
     /// Whether a session may use an instrument that the mandate permits; `disallowed` wins over `allowed`.

@@ -11,14 +11,18 @@ mod explain;
 mod import;
 mod keys;
 mod lint;
+mod mandate;
+mod pay;
 mod publish;
 mod receipts;
 mod resolve;
 mod schema;
 mod serve;
 mod sign;
+mod spending;
 mod store;
 mod subscriptions;
+mod trace;
 mod verify;
 mod watch;
 mod withdraw;
@@ -45,6 +49,11 @@ enum Command {
     #[command(subcommand)]
     Receipts(receipts::Receipts),
     Explain(explain::Explain),
+    Mandate(mandate::Sign),
+    Pay(pay::Pay),
+    Confirm(mandate::Confirm),
+    Trace(trace::Tracing),
+    Spending(spending::Report),
     Publish(publish::Publish),
     Withdraw(withdraw::Withdraw),
     Serve(serve::Serve),
@@ -77,6 +86,11 @@ impl Rialto {
             Command::Subscriptions(command) => command.run(),
             Command::Receipts(command) => command.run(),
             Command::Explain(command) => command.run(),
+            Command::Mandate(command) => command.run(),
+            Command::Pay(command) => command.run(),
+            Command::Confirm(command) => command.run(),
+            Command::Trace(command) => command.run(),
+            Command::Spending(command) => command.run(),
             Command::Publish(command) => command.run(),
             Command::Withdraw(command) => command.run(),
             Command::Serve(command) => command.run(),

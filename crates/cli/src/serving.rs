@@ -1,13 +1,36 @@
 //! A node that serves beside whatever else this process does.
 
 use crate::failure::Failure;
-use node::Node;
+use node::{Node, Wallet};
+use payment::wallet::Holdings;
 use server::{Bounds, Listening, Tls};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+/// What a node does.
+pub(crate) enum Role {
+    /// It answers intents.
+    Resolver,
+    /// It pays, for development and tests, from this data folder.
+    Wallet(PathBuf, Holdings),
+}
+
+impl Role {
+    fn router(self, node: &Arc<Node>, public_url: Option<&str>, tls: bool) -> Result<server::Router, Failure> {
+        match self {
+            Self::Resolver => Ok(server::router(Arc::clone(node), public_url, tls)),
+            Self::Wallet(data, holdings) => {
+                let wallet = Wallet::open(Arc::clone(node), &data, holdings);
+                let wallet = wallet.map_err(|error| Failure::files(format!("the wallet cannot start: {error}")))?;
+                Ok(server::wallet(Arc::clone(node), Arc::new(wallet), public_url, tls))
+            }
+        }
+    }
+}
 
 /// A node that answers over HTTP.
 pub(crate) struct Serving {
@@ -29,12 +52,13 @@ impl Serving {
         public_url: Option<&str>,
         tls: Option<Tls>,
     ) -> Result<Self, Failure> {
-        Self::start_with(node, listen, None, public_url, tls, |bounds| bounds)
+        Self::start_with(node, Role::Resolver, listen, None, public_url, tls, |bounds| bounds)
     }
 
-    /// The same, with the usual bounds changed, and with a listener of its own for `/health`.
+    /// The same in a role, with the usual bounds changed, and with a listener of its own for `/health`.
     pub(crate) fn start_with(
         node: Node,
+        role: Role,
         listen: SocketAddr,
         health: Option<SocketAddr>,
         public_url: Option<&str>,
@@ -56,7 +80,7 @@ impl Serving {
             None => None,
         };
         let url = listening.url();
-        let router = server::router(Arc::clone(&node), public_url, listening.is_tls());
+        let router = role.router(&node, public_url, listening.is_tls())?;
         let signal = runtime.block_on(async { stop_signal() })?;
         let listener = runtime.spawn(server::serve(listening, Arc::clone(&node), router, async move {
             tokio::select! {

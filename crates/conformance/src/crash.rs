@@ -15,12 +15,14 @@ mod errors;
 mod full;
 mod flips;
 mod feed;
+mod payment;
 
 pub use calls::calls;
 pub use errors::errors;
 pub use feed::{FeedBroken, FeedToll, FeedTorment, torment_feed};
 pub use flips::flips;
 pub use full::{full, mount_is_missing, read_only};
+pub use payment::payment;
 pub use program::{Program, Running, clock, start};
 pub use script::Faults;
 pub use strace::is_missing as strace_is_missing;

@@ -23,6 +23,8 @@ mod invoke;
 mod duties;
 mod discover;
 mod receipts;
+mod wallet;
+mod log;
 mod import;
 pub mod folder;
 mod announce;
@@ -52,6 +54,7 @@ pub use feed::webhook::Secret;
 pub use feeds::{Brought, Endpoint, Follower, Heard, Terms};
 pub use identity::{Identity, Rotation};
 pub use import::{Imported, Told, kind_of};
+pub use log::{Held, Log};
 pub use node::{Config, Node, Operator, turns};
 pub use outbound::{
     Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Line, Message,
@@ -60,3 +63,4 @@ pub use outbound::{
 pub use publish::Exhibit;
 pub use refusal::{Class, Error, Refusal};
 pub use resolve::{PAGE, Part, REJECTED, Stream};
+pub use wallet::Wallet;

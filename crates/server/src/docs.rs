@@ -19,7 +19,7 @@ macro_rules! schemas {
 }
 
 /// The schemas of the documents that go in and out.
-const SCHEMAS: [(&str, &str); 26] = schemas![
+const SCHEMAS: [(&str, &str); 30] = schemas![
     "oap-intent.schema.json",
     "oap-intent-response.schema.json",
     "oap-aql-decision.schema.json",
@@ -30,6 +30,10 @@ const SCHEMAS: [(&str, &str); 26] = schemas![
     "oap-conformance-receipt.schema.json",
     "oap-compatibility-profile.schema.json",
     "oap-schema-mapping.schema.json",
+    "oap-settlement-confirmation.schema.json",
+    "rialto-payment-session-request.schema.json",
+    "rialto-payment-session.schema.json",
+    "rialto-ledger-entry.schema.json",
     "rialto-publication.schema.json",
     "rialto-withdrawal.schema.json",
     "rialto-evidence.schema.json",

@@ -7,6 +7,7 @@
 //! | `POST /oap/explain`, `GET /oap/decisions/{id}` | RFC 0020 §5: why |
 //! | `POST /oap/records`, `DELETE` and `GET /oap/records/{id}` | records come, go, and are shown |
 //! | `GET /oap/audit`, `POST /oap/data/delete`, `GET /oap/incident` | what the core protocol asks of every tool |
+//! | `/oap/payment/mandates`, `/oap/payment/sessions` and below | RFC 0020 Appendix B: the wallet role, and nobody else |
 //! | `/.well-known/oap-tool.json`, `/.well-known/did.json` | who this node is |
 //! | `/whoami` | who sends this, proved by a signature over the request (ANP-02) |
 //! | `/health`, `/metrics` | for people who run it |
@@ -22,6 +23,7 @@ mod caller;
 mod subscriptions;
 mod sse;
 mod ws;
+mod wallet;
 mod metrics;
 mod docs;
 mod telemetry;
@@ -30,8 +32,9 @@ mod standing;
 mod connection;
 mod listen;
 
+pub use axum::Router;
 pub use listen::{Listening, Patience, ServeError, Tls, serve};
-pub use routes::{router, vital};
+pub use routes::{router, vital, wallet};
 pub use sources::Bounds;
 #[cfg(feature = "otel")]
 pub use telemetry::{Exporter, ExporterError};

@@ -58,6 +58,15 @@ pub fn vital(node: Arc<Node>) -> Router {
     of([("/health", get(health))].into_iter(), shared)
 }
 
+/// The routes of a node in the wallet role: payments, and how it is doing.
+pub fn wallet(node: Arc<Node>, wallet: Arc<node::Wallet>, base: Option<&str>, tls: bool) -> Router {
+    let scheme = if tls { "https" } else { "http" };
+    let base = base.map(|base| Arc::from(base.trim_end_matches('/')));
+    let shared = Shared { node, pages: Arc::default(), metrics: Arc::new(Metrics::new()), base, scheme };
+    let usual = routes().into_iter().filter(|(path, _)| crate::wallet::USUAL.contains(path));
+    of(crate::wallet::routes().into_iter().chain(usual), shared).layer(Extension(wallet))
+}
+
 fn of(routes: impl Iterator<Item = (&'static str, MethodRouter<Shared>)>, shared: Shared) -> Router {
     routes
         .fold(Router::new(), |router, (path, job)| router.route(path, job))

@@ -30,16 +30,31 @@ const fn work(name: &'static str, uses: &'static [&'static str]) -> Room {
     Room { name, floor: Floor::Work, uses }
 }
 
-const BELOW_NODE: &[&str] = &["feed", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
+const BELOW_NODE: &[&str] =
+    &["feed", "payment", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
 const BELOW_SERVER: &[&str] =
-    &["node", "feed", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
-const BELOW_CLI: &[&str] =
-    &["server", "probe", "node", "feed", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
+    &["node", "feed", "payment", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
+const BELOW_CLI: &[&str] = &[
+    "server",
+    "probe",
+    "node",
+    "feed",
+    "payment",
+    "index",
+    "store",
+    "agent",
+    "description",
+    "schema",
+    "aql",
+    "trust",
+    "json",
+];
 const BELOW_CLI_AND_TWIN: &[&str] = &[
     "server",
     "probe",
     "node",
     "feed",
+    "payment",
     "index",
     "store",
     "agent",
@@ -61,6 +76,7 @@ const ROOMS: &[Room] = &[
     room("store", 3, &["json"]),
     room("index", 3, &["aql", "json"]),
     room("feed", 3, &["aql", "trust", "json"]),
+    room("payment", 3, &["aql", "trust", "json"]),
     room("node", 4, BELOW_NODE),
     room("server", 5, BELOW_SERVER),
     room("probe", 5, &["node", "schema", "aql", "trust", "json"]),

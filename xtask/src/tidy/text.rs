@@ -31,7 +31,7 @@ const IMPURE: &[&str] = &[
 ];
 
 /// Crates that take values and return values.
-const PURE: &[&str] = &["json", "trust", "aql", "schema", "description", "feed", "reference"];
+const PURE: &[&str] = &["json", "trust", "aql", "schema", "description", "feed", "payment", "reference"];
 
 /// What opens a connection to somebody else, or makes one worthless.
 const OUTBOUND: &[&str] = &["reqwest", "TcpStream::connect", "UdpSocket", "hyper::client", "danger_accept_invalid"];

@@ -2,11 +2,14 @@
 
 use crate::commands::OverBudgetChoice;
 use crate::failure::{Exit, Failure};
+use crate::files::Text;
 use crate::house::{self, DataFolder};
+use crate::ledger::refused;
 use crate::output::{self, DIM, GOOD, STRONG, paint};
-use crate::serving::{Serving, cannot_serve};
+use crate::serving::{Role, Serving, cannot_serve};
 use json::json;
 use node::{Config, DoorPolicy, Operator, RETENTION_DAYS_MIN};
+use payment::wallet::Holdings;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use schema::SchemaId;
 use server::{Bounds, Tls};
@@ -31,6 +34,14 @@ Examples:
 pub(crate) struct Serve {
     #[command(flatten)]
     data: DataFolder,
+
+    /// What the node does; a wallet pays, for development and tests, and answers no intents
+    #[arg(long, value_enum, default_value = "resolver")]
+    role: RoleChoice,
+
+    /// With --role wallet: what it holds and whom it knows, as JSON [default: one instrument of each common kind]
+    #[arg(long, value_name = "FILE")]
+    holdings: Option<PathBuf>,
 
     /// The address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420")]
@@ -124,6 +135,15 @@ pub(crate) struct Serve {
     json: bool,
 }
 
+/// What a node does.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum RoleChoice {
+    /// Answers intents
+    Resolver,
+    /// Grants and settles payment sessions
+    Wallet,
+}
+
 /// Messages of one issuer in a second, where strangers can ask.
 const STRANGERS_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 
@@ -139,7 +159,7 @@ impl Serve {
         let node = house::open(&config)?;
         let per_source = self.requests_per_source;
         let (listen, health, url) = (self.listen, self.health_listen, self.public_url.as_deref());
-        let serving = Serving::start_with(node, listen, health, url, tls, |bounds| Bounds {
+        let serving = Serving::start_with(node, self.role()?, listen, health, url, tls, |bounds| Bounds {
             source_requests_per_second: per_source.or(bounds.source_requests_per_second),
             ..bounds
         })?;
@@ -174,6 +194,20 @@ impl Serve {
             legacy_authentication: self.legacy_authentication,
             ..Config::default()
         })
+    }
+
+    fn role(&self) -> Result<Role, Failure> {
+        match (self.role, &self.holdings) {
+            (RoleChoice::Resolver, None) => Ok(Role::Resolver),
+            (RoleChoice::Resolver, Some(_)) => Err(Failure::usage("--holdings is for --role wallet")),
+            (RoleChoice::Wallet, None) => Ok(Role::Wallet(self.data.path()?, Holdings::usual())),
+            (RoleChoice::Wallet, Some(path)) => {
+                let text = Text::read(path)?;
+                let holdings = Holdings::read(&text.document(&json::Limits::DOCUMENT)?);
+                let holdings = holdings.map_err(|refusal| refused(&text.name, &refusal))?;
+                Ok(Role::Wallet(self.data.path()?, holdings))
+            }
+        }
     }
 
     fn operator(&self) -> Operator {

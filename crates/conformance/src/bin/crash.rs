@@ -14,10 +14,10 @@ struct Arguments {
     /// What fails.
     #[arg(long, value_enum, default_value = "kill9")]
     mode: Mode,
-    /// How often; `calls` and `errors` try every call and ignore it.
+    /// How often; `calls`, `errors` and `payment` try every call and ignore it.
     #[arg(long, default_value_t = 50)]
     cycles: usize,
-    /// In `calls` and `errors`: only every so-manieth call.
+    /// In `calls`, `errors` and `payment`: only every so-manieth call.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     stride: u32,
     /// In `feed`: how many are told what changes.
@@ -56,13 +56,15 @@ enum Mode {
     ReadOnly,
     /// One altered byte in the data folder.
     Flips,
+    /// SIGKILL at every call of a payment to its disk and to the wallet.
+    Payment,
 }
 
 impl Mode {
     /// Why it cannot be run here, if it cannot.
     fn lacks(self) -> Option<String> {
         match self {
-            Self::Calls | Self::Errors | Self::ReadOnly => crash::strace_is_missing(),
+            Self::Calls | Self::Errors | Self::ReadOnly | Self::Payment => crash::strace_is_missing(),
             Self::Full => crash::mount_is_missing(),
             Self::Kill9 | Self::Feed | Self::Flips => None,
         }
@@ -105,6 +107,7 @@ fn fail(arguments: &Arguments, program: &Program) -> Result<ExitCode> {
         Mode::Full => crash::full(program, count, seed, &mut progress),
         Mode::ReadOnly => crash::read_only(program, count, seed, &mut progress),
         Mode::Flips => crash::flips(program, count, seed, &mut progress),
+        Mode::Payment => crash::payment(program, stride, &mut progress),
     }?;
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&faults)?);

@@ -37,6 +37,11 @@ impl Program {
         self
     }
 
+    /// The binary itself.
+    pub(crate) fn binary(&self) -> &Path {
+        &self.binary
+    }
+
     /// Where the node keeps everything.
     pub fn data(&self) -> &Path {
         &self.data
