@@ -9,9 +9,9 @@
 use crate::chance;
 use crate::clock::Clock;
 use crate::node::Node;
-use crate::quota::Purpose;
 use crate::outbound::DidError;
 use crate::publish::commit_refused;
+use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use std::sync::Arc;
 use store::{Batch, CommitError, Hash, Mark};
