@@ -131,6 +131,7 @@ pub(crate) fn answer(intent: &Document, offers: &[Value]) -> Document {
         evaluated_at: now(),
         rejected_max: 20,
         next_cursor: None,
+        recorded: aql::Recorded::default(),
     };
     let bytes = responder.write(&read, &resolution, None).unwrap();
     signed(serde_json::from_slice(&bytes).unwrap(), &resolver())
