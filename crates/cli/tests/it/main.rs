@@ -6,6 +6,7 @@ mod agents;
 mod asking;
 #[cfg(test)]
 mod auditing;
+#[cfg(test)]
 mod bringing;
 #[cfg(test)]
 mod describing;
@@ -36,5 +37,6 @@ mod signing;
 #[cfg(test)]
 mod standing;
 #[cfg(test)]
-mod watching;
 mod versions;
+#[cfg(test)]
+mod watching;
