@@ -4,6 +4,7 @@
 mod asking;
 #[cfg(test)]
 mod auditing;
+#[cfg(test)]
 mod bringing;
 #[cfg(test)]
 mod examining;
