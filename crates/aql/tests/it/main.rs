@@ -5,6 +5,8 @@ mod audit;
 #[cfg(test)]
 mod batches;
 #[cfg(test)]
+mod corners;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod fuel;
