@@ -66,7 +66,8 @@ impl Payer<'_> {
         let reserved = kept.step(|ledger| ledger.reserve(self.mandate_document, &request, clock::now()).map(Some))?;
         Ok(match reserved {
             Ok(()) => None,
-            Err(refusal) if refusal.code == Code::PaymentUnderWay => None,
+            // Somebody else was faster: what they wrote has been read, and says how to go on.
+            Err(Refusal { code: Code::PaymentUnderWay | Code::AlreadyPaid | Code::SessionClosed, .. }) => None,
             Err(refusal) => Some(no(&refusal)),
         })
     }

@@ -267,14 +267,14 @@ impl Ledger {
     }
 
     fn judge_grant(&self, (key, attempt): (Digest, u32), session: Document) -> Result<Change, Refusal> {
-        let payment = self.known(key)?;
+        let payment = self.known(key, attempt)?;
         let (granted, asked) = (Session::read(&session)?, Request::read(&payment.request)?);
         granted.check_answers(&asked, &Mandate::read(&payment.mandate)?)?;
         Ok(Change::Grant { key, attempt, session_id: granted.session_id, session })
     }
 
     fn judge_settle(&self, (key, attempt): (Digest, u32), confirmation: Document) -> Result<Change, Refusal> {
-        let session = self.session(key)?;
+        let session = self.session(key, attempt)?;
         let settled = Confirmation::read(&confirmation)?;
         settled.check_settles(&Session::read(session)?)?;
         match settled.status {
@@ -288,9 +288,9 @@ impl Ledger {
 
     fn judge_receipt(&self, (key, attempt): (Digest, u32), receipt: Document) -> Result<Change, Refusal> {
         let read = Receipt::read(&receipt)?;
-        let payment = self.known(key)?;
+        let payment = self.known(key, attempt)?;
         if let Some(confirmation) = &payment.confirmation {
-            read.check_proves(self.session(key)?.root(), confirmation.root())?;
+            read.check_proves(self.session(key, attempt)?.root(), confirmation.root())?;
         }
         let principal = read.principal.as_str().to_owned();
         if read.previous != self.receipts.get(&principal).copied() {
@@ -300,12 +300,14 @@ impl Ledger {
         Ok(Change::Receipt { key, attempt, principal, receipt })
     }
 
-    fn known(&self, key: Digest) -> Result<&Payment, Refusal> {
-        self.payment(key).ok_or_else(|| Refusal::new(Code::StepOutOfOrder, "there is no such payment"))
+    /// A payment at this attempt; whoever acts on another one is late, whatever the documents say.
+    fn known(&self, key: Digest, attempt: u32) -> Result<&Payment, Refusal> {
+        let late = || Refusal::new(Code::StepOutOfOrder, "there is no such payment, or it is at another attempt");
+        self.payment(key).filter(|payment| payment.attempt == attempt).ok_or_else(late)
     }
 
-    fn session(&self, key: Digest) -> Result<&Document, Refusal> {
-        let session = self.known(key)?.session.as_ref();
+    fn session(&self, key: Digest, attempt: u32) -> Result<&Document, Refusal> {
+        let session = self.known(key, attempt)?.session.as_ref();
         session.ok_or_else(|| Refusal::new(Code::StepOutOfOrder, "the payment has no session"))
     }
 

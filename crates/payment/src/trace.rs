@@ -232,7 +232,15 @@ fn broken_chain() -> Refusal {
 
 fn named(document: &Document, id: &str, by: &str) -> Value {
     let text = |name: &str| document.root().get(name).and_then(Node::as_str);
-    json!({"id": text(id), "by": text(by), "digest": digest(document.root()).to_string()})
+    let by = text(by).map_or_else(|| signers(document), str::to_owned);
+    json!({"id": text(id), "by": by, "digest": digest(document.root()).to_string()})
+}
+
+/// Those who stand in the list of signatures.
+fn signers(document: &Document) -> String {
+    let list = document.root().get("signatures").into_iter().flat_map(Node::elements);
+    let names: Vec<&str> = list.filter_map(|entry| entry.get("by")?.as_str()?.split('#').next()).collect();
+    names.join(" and ")
 }
 
 fn described(payment: &Payment) -> Value {
@@ -250,7 +258,7 @@ fn described(payment: &Payment) -> Value {
     if let Value::Object(members) = &mut value {
         let parts = [
             ("session", &payment.session, "session_id", "wallet_did"),
-            ("confirmation", &payment.confirmation, "confirmation_id", "settlement_timestamp"),
+            ("confirmation", &payment.confirmation, "confirmation_id", "signatures"),
             ("receipt", &payment.receipt, "receipt_id", "agent_did"),
         ];
         for (name, document, id, by) in parts {

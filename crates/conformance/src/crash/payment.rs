@@ -150,7 +150,7 @@ impl Market {
             .arg(&self.binary)
             .args(pay)
             .output()?;
-        let killed = fs::read_to_string(&log)?.contains("(INJECTED)");
+        let killed = fs::read_to_string(&log)?.contains("killed by SIGKILL");
         let again = self.run("agent", &pay)?;
         if !again.status.success() {
             faults.tell(format!("{kind} {call}: {}", String::from_utf8_lossy(&again.stderr)));
