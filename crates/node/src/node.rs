@@ -1,5 +1,6 @@
 //! What a running node owns, and how it starts and stops.
 
+use crate::announce::Edge;
 use crate::catalog::Catalog;
 use crate::clock::{Clock, Kept, instant};
 use crate::collection::Collection;
@@ -52,6 +53,8 @@ pub struct Config {
     pub operator: Operator,
     /// Days for which subscribers can read again what they were told; a month when absent, a week at least.
     pub feed_retention_days: Option<u32>,
+    /// The bounds at the edge, as the manifest tells them; whoever serves keeps them.
+    pub edge: Edge,
 }
 
 /// Who answers for a node, as its manifest says.
@@ -96,6 +99,7 @@ pub struct Node {
     pub(crate) delegates: Constraints,
     pub(crate) data: PathBuf,
     pub(crate) operator: Operator,
+    pub(crate) edge: Edge,
     /// What the operator does not let through.
     pub(crate) rules: Rules,
     pub(crate) requests_per_second: Option<NonZeroU32>,
@@ -193,6 +197,7 @@ impl Node {
             delegates: delegates()?,
             data: config.data.clone(),
             operator: config.operator.clone(),
+            edge: config.edge,
             rules: Rules::in_folder(&config.data)?,
             requests_per_second: config.requests_per_second,
             deleting: Mutex::default(),

@@ -4,9 +4,9 @@ use crate::commands::OverBudgetChoice;
 use crate::failure::{Exit, Failure};
 use crate::house::{self, DataFolder};
 use crate::output::{self, DIM, GOOD, STRONG, paint};
-use crate::serving::{Serving, cannot_serve};
+use crate::serving::{Serving, cannot_serve, check_descriptors};
 use json::json;
-use node::{Config, DoorPolicy, Operator};
+use node::{Config, DoorPolicy, EDGE, Edge, Operator};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use server::{Bounds, Tls};
 use std::net::SocketAddr;
@@ -72,6 +72,14 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N")]
     requests_per_source: Option<NonZeroU32>,
 
+    /// Connections at a time; there must be a file descriptor for each
+    #[arg(long, value_name = "N", default_value_t = EDGE.connections, value_parser = connections)]
+    connections: usize,
+
+    /// Connections of one source address at a time [default: no bound on loopback, else 64]
+    #[arg(long, value_name = "N", value_parser = connections)]
+    connections_per_source: Option<usize>,
+
     /// Who answers for the node, in its manifest
     #[arg(long, value_name = "NAME")]
     operator: Option<String>,
@@ -110,10 +118,14 @@ impl Serve {
             (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).map_err(|error| cannot_serve(&error))?),
             _ => None,
         };
+        check_descriptors(self.connections)?;
+        let edge = config.edge;
         let node = house::open(&config)?;
-        let per_source = self.requests_per_source;
+        let (per_source, connections_per_source) = (self.requests_per_source, self.connections_per_source);
         let (listen, health, url) = (self.listen, self.health_listen, self.public_url.as_deref());
         let serving = Serving::start_with(node, listen, health, url, tls, |bounds| Bounds {
+            connections: edge.connections,
+            source_connections: connections_per_source.or(bounds.source_connections),
             source_requests_per_second: per_source.or(bounds.source_requests_per_second),
             ..bounds
         })?;
@@ -140,6 +152,11 @@ impl Serve {
             door: DoorPolicy { private_networks: self.private_networks, ..DoorPolicy::default() },
             unverified_issuer: self.unverified_issuer.clone(),
             operator: self.operator(),
+            edge: Edge {
+                connections: self.connections,
+                source_connections: self.connections_per_source.unwrap_or(EDGE.source_connections),
+                ..EDGE
+            },
             ..Config::default()
         })
     }
@@ -233,6 +250,10 @@ impl Telemetry {
 fn country(text: &str) -> Result<String, String> {
     let letters = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_uppercase());
     letters.then(|| text.to_owned()).ok_or_else(|| "two capital letters, such as IT".to_owned())
+}
+
+fn connections(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a whole number from 1 on".to_owned())
 }
 
 fn did(text: &str) -> Result<Did, String> {
