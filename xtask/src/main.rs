@@ -57,9 +57,9 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<String>,
     },
-    /// Lets a node or its disk fail and checks what it kept, such as `crash --mode kill9 --cycles 1000`.
+    /// Lets a node or its disk fail and checks what it kept and told, such as `crash --mode kill9 --cycles 1000`.
     Crash {
-        /// Passed on: `--mode`, `--cycles`, `--stride`, `--seed`, `--json`.
+        /// Passed on: `--mode`, `--cycles`, `--subscribers`, `--stride`, `--seed`, `--json`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -69,9 +69,10 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// What honest callers wait for, alone and beside a hundred hostile ones.
+    /// What honest callers wait for, alone and beside a hundred hostile ones; with `--mode feed`, what a crowd of
+    /// subscribers waits for.
     Load {
-        /// Passed on: `--seconds`, `--hostile`, `--manifests`, `--report`.
+        /// Passed on: `--mode`, `--seconds`, `--hostile`, `--manifests`, `--clients`, `--report`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

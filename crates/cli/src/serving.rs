@@ -73,7 +73,7 @@ impl Serving {
         let (stop, stopped) = oneshot::channel();
         let listening = runtime.block_on(Listening::on(listen, tls)).map_err(|error| cannot_serve(&error))?;
         let bounds = bound(listening.bounds());
-        let connections = bounds.connections.min(descriptors_for_connections());
+        let connections = bounds.connections.min(descriptors().1);
         let listening = listening.with_bounds(Bounds { connections, ..bounds });
         let health_url = match health {
             Some(address) => Some(runtime.block_on(serve_health(Arc::clone(&node), address))?),
@@ -141,18 +141,33 @@ async fn serve_health(node: Arc<Node>, address: SocketAddr) -> Result<String, Fa
     Ok(url)
 }
 
-/// Descriptors that are kept back for files, for what is fetched, and for whoever asks how the node is.
-const DESCRIPTORS_KEPT: u64 = 512;
+/// Descriptors that are kept back for files, for what is fetched, for whoever asks how the node is, and for those who
+/// are turned away, for as long as it takes to tell them.
+const DESCRIPTORS_KEPT: u64 = 768;
 
-/// How many connections there are descriptors for, once the system gives all that it would.
-fn descriptors_for_connections() -> usize {
+/// How many descriptors there are once the system gives all that it would, and for how many connections.
+fn descriptors() -> (u64, usize) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let kept = DESCRIPTORS_KEPT.min(most / 2);
-    // Those who are turned away have a descriptor for as long as it takes to tell them.
-    usize::try_from((most - kept) / 2).unwrap_or(usize::MAX).max(1)
+    let kept = DESCRIPTORS_KEPT.min(most / 4 * 3);
+    (most, usize::try_from(most - kept).unwrap_or(usize::MAX).max(1))
+}
+
+/// Whether there are descriptors for more connections than usual, where somebody asks for them.
+pub(crate) fn check_descriptors(connections: usize) -> Result<(), Failure> {
+    let (most, fitting) = descriptors();
+    // Of the usual ones as many are given as there are descriptors for.
+    if connections <= fitting.max(node::EDGE.connections) {
+        return Ok(());
+    }
+    let message = format!(
+        "--connections {connections} is too many: this process may open {most} files, which is room for {fitting} \
+         connections"
+    );
+    Err(Failure::usage(message)
+        .help("raise the hard limit of open files (`ulimit -Hn`, `LimitNOFILE=`), or ask for fewer"))
 }
 
 /// Ends when the process is asked to end.

@@ -16,8 +16,10 @@ mod full;
 mod flips;
 mod feed;
 mod payment;
+mod crowd;
 
 pub use calls::calls;
+pub use crowd::{Crowd, CrowdReport, CrowdWrong, crowd};
 pub use errors::errors;
 pub use feed::{FeedBroken, FeedToll, FeedTorment, torment_feed};
 pub use flips::flips;
@@ -29,11 +31,15 @@ pub use strace::is_missing as strace_is_missing;
 
 use crate::chance::Chance;
 use anyhow::{Context, Result, ensure};
+use aql::Instant;
+use json::{Value, json};
 use ledger::Ledger;
 use load::Kept;
+use program::Line;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
+use trust::{Digest, SigningKey};
 
 /// Threads that publish, each with records of its own.
 const WRITERS: usize = 4;
@@ -183,4 +189,21 @@ fn sound(data: &Path, toll: &mut Toll) -> Result<()> {
     }
     ensure!(soundness.changes > 0 || toll.acknowledged == 0, "the log is empty after a run with acknowledgements");
     Ok(())
+}
+
+/// Leaves a standing intent in somebody's name, with a key made of it; tells the path of its journal.
+fn subscribe(line: &Line, name: &str, constraints: Value) -> Result<String> {
+    let key = SigningKey::from_seed(*Digest::of(name.as_bytes()).as_bytes());
+    let time = |seconds: i64| Instant::from_unix(clock() + seconds, 0).to_string();
+    let mut intent = json!({
+        "intent_id": format!("urn:oap:intent:{}", name.replace(' ', "-")), "issuer_did": key.did_key().as_str(),
+        "category": "subscription", "constraints": constraints, "projection": {"include": ["/n"]},
+        "max_event_rate_per_minute": 6_000, "validity": {"from": time(-60), "to": time(86_400)},
+    });
+    trust::sign(&mut intent, &key)?;
+    let reply = line.send("POST", "/oap/subscribe", intent.to_string().as_bytes())?;
+    ensure!(reply.status == 200, "a standing intent is refused: {}", String::from_utf8_lossy(&reply.body));
+    let acknowledged: Value = serde_json::from_slice(&reply.body)?;
+    let id = acknowledged.get("subscription_id").and_then(Value::as_str).context("no name in an acknowledgement")?;
+    Ok(format!("/oap/subscriptions/{id}/events"))
 }

@@ -66,6 +66,12 @@ pub const EDGE: Edge = Edge {
     source_requests_per_second: NonZeroU32::MIN.saturating_add(19),
 };
 
+impl Default for Edge {
+    fn default() -> Self {
+        EDGE
+    }
+}
+
 /// What stands for no bound, where a number must stand.
 const UNBOUNDED: u64 = 1_000_000_000;
 
@@ -124,7 +130,7 @@ impl Node {
             "governance": {"dispute_resolution_url": at("/docs"), "contact_email": self.operator.contact_email},
             "accountability": {"recovery": {"export_endpoint": at("/oap/receipt-chain/export")}},
             "aql": {"levels": LEVELS, "resolver_role": "provider"},
-            "limits": limits(),
+            "limits": limits(&self.edge),
             "ranking_function": ranking(),
             "schema_compatibility": self.versions.published(base, self.clock.now()),
         });
@@ -182,7 +188,7 @@ fn sla() -> Value {
 }
 
 /// The bounds a question must keep (A.7), by name.
-pub(crate) fn limits() -> Value {
+pub(crate) fn limits(edge: &Edge) -> Value {
     let (intent, fuel) = (aql::Limits::STANDARD, aql::Fuel::STANDARD);
     let bytes = |limits: &json::Limits| {
         json!({
@@ -243,11 +249,11 @@ pub(crate) fn limits() -> Value {
         },
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
         "edge": {
-            "head_bytes": EDGE.head_bytes, "headers": EDGE.headers, "head_ms": EDGE.head_ms, "idle_ms": EDGE.idle_ms,
-            "body_ms": EDGE.body_ms, "body_bytes_per_second": EDGE.body_bytes_per_second,
-            "connections": EDGE.connections, "requests": EDGE.requests,
-            "source_connections": EDGE.source_connections,
-            "source_requests_per_second": EDGE.source_requests_per_second, "streams": STREAMS_MAX,
+            "head_bytes": edge.head_bytes, "headers": edge.headers, "head_ms": edge.head_ms, "idle_ms": edge.idle_ms,
+            "body_ms": edge.body_ms, "body_bytes_per_second": edge.body_bytes_per_second,
+            "connections": edge.connections, "requests": edge.requests,
+            "source_connections": edge.source_connections,
+            "source_requests_per_second": edge.source_requests_per_second, "streams": STREAMS_MAX,
             "new_names_per_minute": quota::NEW_NAMES_PER_MINUTE,
         },
     })

@@ -1,5 +1,6 @@
 //! What a running node owns, and how it starts and stops.
 
+use crate::announce::Edge;
 use crate::catalog::Catalog;
 use crate::clock::{Clock, Kept, instant};
 use crate::collection::Collection;
@@ -64,6 +65,8 @@ pub struct Config {
     pub wba: bool,
     /// Whether the older authentication header of ANP is taken, for requests that only read.
     pub legacy_authentication: bool,
+    /// The bounds at the edge, as the manifest tells them; whoever serves keeps them.
+    pub edge: Edge,
 }
 
 /// Who answers for a node, as its manifest says.
@@ -111,6 +114,7 @@ pub struct Node {
     pub(crate) delegates: Constraints,
     pub(crate) data: PathBuf,
     pub(crate) operator: Operator,
+    pub(crate) edge: Edge,
     /// What the operator does not let through.
     pub(crate) rules: Rules,
     pub(crate) requests_per_second: Option<NonZeroU32>,
@@ -219,6 +223,7 @@ impl Node {
             delegates: delegates()?,
             data: config.data.clone(),
             operator: config.operator.clone(),
+            edge: config.edge,
             rules: Rules::in_folder(&config.data)?,
             requests_per_second: config.requests_per_second,
             legacy_authentication: config.legacy_authentication,

@@ -268,7 +268,7 @@ impl House {
     fn admit(&self, source: Source) -> Option<Admission> {
         let refusal = match (self.sources.enter(source), Arc::clone(&self.places).try_acquire_owned()) {
             (Some(present), Ok(place)) => return Some(Admission::Welcome { _place: place, _present: present }),
-            (None, _) => too_many_connections(),
+            (None, _) => too_many_connections(self.sources.bounds()),
             (_, Err(_)) => Refusal::overloaded(),
         };
         let place = Arc::clone(&self.turned_away).try_acquire_owned().ok()?;
@@ -342,9 +342,9 @@ fn turned_away(node: &Node, request: &Request<Incoming>, refusal: Refusal) -> Re
     reply::named(reply::refused(node, &id, &refusal.into()), &id)
 }
 
-fn too_many_connections() -> Refusal {
+fn too_many_connections(bounds: Bounds) -> Refusal {
     let detail = "this source has as many connections as the node gives to one; close some";
-    let most = EDGE.source_connections as u64;
+    let most = bounds.source_connections.unwrap_or(EDGE.source_connections) as u64;
     let refusal = Refusal::new(Class::RateLimited, "too_many_connections", detail);
     refusal.limited("edge.source_connections", most, most + 1).retry_after(1_000)
 }

@@ -75,6 +75,10 @@ impl Sources {
         Arc::new(Self { bounds, connections, requests, under_way, standings: Standings::new() })
     }
 
+    pub(crate) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
     /// A place for one more connection of a source, while it may have one.
     pub(crate) fn enter(self: &Arc<Self>, source: Source) -> Option<Present> {
         let mut connections = self.connections();

@@ -6,9 +6,9 @@ use crate::files::Text;
 use crate::house::{self, DataFolder};
 use crate::ledger::refused;
 use crate::output::{self, DIM, GOOD, STRONG, paint};
-use crate::serving::{Role, Serving, cannot_serve};
+use crate::serving::{Role, Serving, cannot_serve, check_descriptors};
 use json::json;
-use node::{Config, DoorPolicy, Operator, RETENTION_DAYS_MIN};
+use node::{Config, DoorPolicy, EDGE, Edge, Operator, RETENTION_DAYS_MIN};
 use payment::wallet::Holdings;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use schema::SchemaId;
@@ -101,6 +101,14 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     witness: Option<PathBuf>,
 
+    /// Connections at a time; there must be a file descriptor for each
+    #[arg(long, value_name = "N", default_value_t = EDGE.connections, value_parser = connections)]
+    connections: usize,
+
+    /// Connections of one source address at a time [default: no bound on loopback, else 64]
+    #[arg(long, value_name = "N", value_parser = connections)]
+    connections_per_source: Option<usize>,
+
     /// Who answers for the node, in its manifest
     #[arg(long, value_name = "NAME")]
     operator: Option<String>,
@@ -156,10 +164,14 @@ impl Serve {
             (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).map_err(|error| cannot_serve(&error))?),
             _ => None,
         };
+        check_descriptors(self.connections)?;
+        let edge = config.edge;
         let node = house::open(&config)?;
-        let per_source = self.requests_per_source;
+        let (per_source, connections_per_source) = (self.requests_per_source, self.connections_per_source);
         let (listen, health, url) = (self.listen, self.health_listen, self.public_url.as_deref());
         let serving = Serving::start_with(node, self.role()?, listen, health, url, tls, |bounds| Bounds {
+            connections: edge.connections,
+            source_connections: connections_per_source.or(bounds.source_connections),
             source_requests_per_second: per_source.or(bounds.source_requests_per_second),
             ..bounds
         })?;
@@ -192,6 +204,11 @@ impl Serve {
             schema_publishers: self.schema_publishers.clone(),
             wba: self.wba,
             legacy_authentication: self.legacy_authentication,
+            edge: Edge {
+                connections: self.connections,
+                source_connections: self.connections_per_source.unwrap_or(EDGE.source_connections),
+                ..EDGE
+            },
             ..Config::default()
         })
     }
@@ -305,6 +322,10 @@ fn publisher(text: &str) -> Result<(SchemaId, Did), String> {
     let (schema, publisher) = text.rsplit_once('=').ok_or("write it as SCHEMA=DID")?;
     let schema = SchemaId::parse(schema).ok_or("a schema is named by its https URL or URN")?;
     Ok((schema, Did::parse(publisher).map_err(|error| error.to_string())?))
+}
+
+fn connections(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a whole number from 1 on".to_owned())
 }
 
 fn did(text: &str) -> Result<Did, String> {

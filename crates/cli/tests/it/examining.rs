@@ -1,7 +1,7 @@
 //! `rialto conformance` and the crash loop on the real binary: green on an honest node, red on one that is not.
 
 use crate::run::Home;
-use conformance::crash::{FeedTorment, Program, Torment, clock, torment, torment_feed};
+use conformance::crash::{Crowd, FeedTorment, Program, Torment, clock, crowd, torment, torment_feed};
 use json::{Value, json};
 use probe::{Examination, Exchange, Http, Level, Reply, Request, Settings, Target, examine};
 use std::os::unix::fs::PermissionsExt;
@@ -198,4 +198,25 @@ fn subscribers_hear_everything_once_through_kills() {
     let toll = torment_feed(&program(&home), &wanted, &mut |_| {}).unwrap();
     assert!(toll.is_clean(), "{toll:?}");
     assert!(toll.events > 100 && toll.verified > 0 && toll.read_again == toll.events, "{toll:?}");
+}
+
+#[test]
+fn a_crowd_hears_everything_once() {
+    let home = Home::new("crowd");
+    let program = program(&home).with(&["--connections", "5000"].map(str::to_owned));
+    let wanted = Crowd { clients: 60, events_per_second: 120, alike: 10, seconds: 2 };
+    let report = crowd(&program, &wanted, &mut |_| {}).unwrap();
+    assert!(report.is_clean() && report.verified > 0, "{report:?}");
+    assert_eq!((report.events, report.read_again), (report.publications * 10, report.publications * 10), "{report:?}");
+    assert_eq!(report.connections, 60, "{report:?}");
+}
+
+#[test]
+fn a_manifest_tells_how_many_connections_there_may_be() {
+    let home = Home::new("many-connections");
+    let (node, _) = program(&home).with(&["--connections", "5000"].map(str::to_owned)).serve().unwrap();
+    let url = format!("{}/.well-known/oap-tool.json", node.url);
+    let request = Request { method: "GET", url: &url, media_type: "application/json", body: &[] };
+    let manifest = Http::new().unwrap().exchange(&request).unwrap();
+    assert!(String::from_utf8_lossy(&manifest.body).contains("\"connections\":5000,"));
 }

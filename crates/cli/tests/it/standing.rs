@@ -115,3 +115,17 @@ fn how_the_node_is_can_be_asked_while_strangers_hold_every_connection() {
     child.wait().unwrap();
     assert!(again, "once they have gone, everybody is answered again");
 }
+
+#[test]
+fn connections_without_descriptors_are_not_promised() {
+    let home = Home::new("promised");
+    let data = home.path("data");
+    let ended = Command::new("sh")
+        .args(["-c", "ulimit -n 128; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_rialto")])
+        .args(["serve", "--data", &data, "--listen", "127.0.0.1:0", "--connections", "5000"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{said}");
+    assert!(said.contains("128 files") && said.contains("32 connections"), "{said}");
+}

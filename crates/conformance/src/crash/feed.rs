@@ -5,13 +5,13 @@
 //! a record is known. Then each subscriber must have heard all of it that its intent asks for, once and in order; and
 //! after one more kill its journal, read from the beginning, must be what it heard, byte for byte.
 
+use super::ledger::signed;
 use super::program::{Line, Program, Running};
-use super::{clock, percentiles, soundness, start};
+use super::{percentiles, soundness, start};
 use crate::chance::Chance;
 use crate::readers::{Ear, Readers};
 use anyhow::{Context, Result, bail, ensure};
-use aql::Instant;
-use json::{Document, Value, json};
+use json::{Document, json};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -172,21 +172,10 @@ pub fn torment_feed(program: &Program, torment: &FeedTorment, progress: &mut dyn
 
 /// Subscribes with a key of its own; tells the path of the journal.
 fn subscribe(line: &Line, seed: u64, number: usize, wanted: Option<usize>) -> Result<String> {
-    let key = SigningKey::from_seed(*Digest::of(format!("{RUN} {seed} subscriber {number}").as_bytes()).as_bytes());
+    let name = format!("{RUN} {seed} subscriber {number}");
     let mut constraints = vec![json!({"path": "/run", "operator": "eq", "value": RUN})];
     constraints.extend(wanted.map(|group| json!({"path": "/group", "operator": "eq", "value": group})));
-    let time = |seconds: i64| Instant::from_unix(clock() + seconds, 0).to_string();
-    let mut intent = json!({
-        "intent_id": format!("urn:oap:intent:{RUN}-{number}"), "issuer_did": key.did_key().as_str(),
-        "category": "subscription", "constraints": {"all_of": constraints}, "projection": {"include": ["/n"]},
-        "max_event_rate_per_minute": 6_000, "validity": {"from": time(-60), "to": time(86_400)},
-    });
-    trust::sign(&mut intent, &key)?;
-    let reply = line.send("POST", "/oap/subscribe", intent.to_string().as_bytes())?;
-    ensure!(reply.status == 200, "a standing intent is refused: {}", String::from_utf8_lossy(&reply.body));
-    let acknowledged: Value = serde_json::from_slice(&reply.body)?;
-    let id = acknowledged.get("subscription_id").and_then(Value::as_str).context("no name in an acknowledgement")?;
-    Ok(format!("/oap/subscriptions/{id}/events"))
+    super::subscribe(line, &name, json!({"all_of": constraints}))
 }
 
 /// Lets writers write and readers read for a while, and kills the node.
@@ -498,7 +487,7 @@ impl Writer {
         let (did, last) = (record.did.clone(), record.history.last().copied().flatten());
         self.count += 1;
         if last.is_some() && self.chance.one_in(8) {
-            let body = self.signed(json!({"withdraw": did}))?;
+            let body = signed(&self.key, &format!("{}:{}", self.name, self.count), json!({"withdraw": did}))?;
             let path = format!("/oap/records/{}", utf8_percent_encode(&did, NON_ALPHANUMERIC));
             return Ok(Message { record: place, method: "DELETE", path, body, leaves: None });
         }
@@ -509,18 +498,11 @@ impl Writer {
             "oap_version": "1.0", "run": RUN, "group": group, "n": stand.n,
             "tool": {"did": did, "name": "T", "publisher": {"did": self.key.did_key().as_str()}},
         });
-        let body = self.signed(json!({"kind": "manifest", "record": manifest}))?;
+        let body = signed(
+            &self.key,
+            &format!("{}:{}", self.name, self.count),
+            json!({"kind": "manifest", "record": manifest}),
+        )?;
         Ok(Message { record: place, method: "POST", path: "/oap/records".into(), body, leaves: Some(stand) })
-    }
-
-    fn signed(&self, mut message: Value) -> Result<Vec<u8>> {
-        if let Some(members) = message.as_object_mut() {
-            members
-                .insert("publication_id".into(), json!(format!("urn:rialto:publication:{}:{}", self.name, self.count)));
-            members.insert("publisher_did".into(), json!(self.key.did_key().as_str()));
-            members.insert("issued_at".into(), json!(Instant::from_unix(clock(), 0).to_string()));
-        }
-        trust::sign(&mut message, &self.key)?;
-        Ok(message.to_string().into_bytes())
     }
 }

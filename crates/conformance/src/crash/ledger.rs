@@ -130,16 +130,9 @@ impl Ledger {
         Ok(forged.to_string().into_bytes())
     }
 
-    fn signed(&mut self, mut message: Value) -> Result<Vec<u8>> {
+    fn signed(&mut self, message: Value) -> Result<Vec<u8>> {
         self.count += 1;
-        if let Some(members) = message.as_object_mut() {
-            let name = format!("urn:rialto:publication:{}:{}", self.name, self.count);
-            members.insert("publication_id".into(), json!(name));
-            members.insert("publisher_did".into(), json!(self.key.did_key().as_str()));
-            members.insert("issued_at".into(), json!(Instant::from_unix(clock(), 0).to_string()));
-        }
-        trust::sign(&mut message, &self.key)?;
-        Ok(message.to_string().into_bytes())
+        signed(&self.key, &format!("{}:{}", self.name, self.count), message)
     }
 
     /// A signed question for every record of a kind.
@@ -167,4 +160,15 @@ impl Ledger {
         }
         self.acknowledged.push((message, acknowledgement));
     }
+}
+
+/// A message about a record, with a name of its own, signed by whoever publishes it.
+pub(crate) fn signed(key: &SigningKey, name: &str, mut message: Value) -> Result<Vec<u8>> {
+    if let Some(members) = message.as_object_mut() {
+        members.insert("publication_id".into(), json!(format!("urn:rialto:publication:{name}")));
+        members.insert("publisher_did".into(), json!(key.did_key().as_str()));
+        members.insert("issued_at".into(), json!(Instant::from_unix(clock(), 0).to_string()));
+    }
+    trust::sign(&mut message, key)?;
+    Ok(message.to_string().into_bytes())
 }

@@ -2,8 +2,9 @@
 //!
 //! Honest callers ask indexed questions at a fixed pace, each over a connection of its own. Then the same again while
 //! hostile callers, each from an address of its own, send what `conformance/attacks` knows as the costliest of E1 and
-//! E2, one message after the other without a pause.
+//! E2, one message after the other without a pause. With `--mode feed`: what a crowd of subscribers waits for.
 
+mod crowd;
 mod hostile;
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +14,7 @@ use bench::http::{Connection, post};
 use bench::intent::Crowd;
 use bench::node::{Node, Program};
 use bench::question::{Asker, Kind};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use conformance::crash::{clock, start};
 use hostile::{Fury, KINDS};
 use std::collections::BTreeMap;
@@ -25,6 +26,18 @@ use std::time::Duration;
 /// Times what honest callers wait for, alone and beside hostile ones.
 #[derive(Parser)]
 struct Arguments {
+    /// Who is there.
+    #[arg(long, value_enum, default_value = "hostile")]
+    mode: Mode,
+    /// In `feed`: how many listen.
+    #[arg(long, default_value_t = 10_000)]
+    clients: usize,
+    /// In `feed`: events in a second, for all of them together.
+    #[arg(long, default_value_t = 1_000)]
+    events_per_second: usize,
+    /// In `feed`: how many a publication concerns.
+    #[arg(long, default_value_t = 10)]
+    alike: usize,
     /// Manifests in the node.
     #[arg(long, default_value_t = 20_000)]
     manifests: u64,
@@ -51,6 +64,14 @@ struct Arguments {
     report: Option<PathBuf>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Honest callers, alone and beside hostile ones.
+    Hostile,
+    /// Subscribers, each with a stream of its own.
+    Feed,
+}
+
 /// The worst that p99 may become, as a multiple of what it is without hostile callers.
 const WORSE_MAX: f64 = 2.0;
 
@@ -60,6 +81,9 @@ fn main() -> Result<ExitCode> {
         Ok(std::env::current_exe()?.parent().context("this program is nowhere")?.join("rialto"))
     };
     let binary = arguments.binary.clone().map_or_else(beside, Ok)?;
+    if arguments.mode == Mode::Feed {
+        return crowd::run(&arguments, &binary);
+    }
     let folder = tempfile::tempdir()?;
     let program = Program {
         binary,
