@@ -188,7 +188,7 @@ fn a_node_that_forgets_what_it_told_is_found_out() {
     let home = Home::new("forgets-what-it-told");
     let wanted = FeedTorment { cycles: 2, subscribers: 12, between_ms: (1_000, 1_500), seed: 7 };
     let toll = torment_feed(&forgetful(&home), &wanted, &mut |_| {}).unwrap();
-    assert!(toll.broken.refused + toll.broken.conflicts > 0 && !toll.is_clean(), "{toll:?}");
+    assert!(!toll.is_clean() && !toll.told.is_empty(), "{toll:?}");
 }
 
 #[test]
