@@ -60,7 +60,7 @@ pub const DELETION: &str = "urn:rialto:schema:deletion-request";
 pub const DISCOVER: &str = "urn:rialto:schema:discover-request";
 
 /// Schemas of which the node speaks one version, and which it is not asked in another.
-const SINGLE: [&str; 26] = [
+const SINGLE: [&str; 30] = [
     PROCUREMENT,
     REQUEST,
     RECEIPT,
@@ -77,11 +77,15 @@ const SINGLE: [&str; 26] = [
     "https://openagentprotocol.eu/schemas/v1.0/oap-manifest.schema.json",
     "https://openagentprotocol.eu/schemas/v1.0/oap-response-envelope.schema.json",
     "https://openagentprotocol.eu/schemas/v1.0/oap-schema-mapping.schema.json",
+    "https://openagentprotocol.eu/schemas/v1.0/oap-settlement-confirmation.schema.json",
     "urn:rialto:schema:audit",
     "urn:rialto:schema:discover",
     "urn:rialto:schema:evidence",
     "urn:rialto:schema:incidents",
+    "urn:rialto:schema:ledger-entry",
     "urn:rialto:schema:manifest-event",
+    "urn:rialto:schema:payment-session",
+    "urn:rialto:schema:payment-session-request",
     "urn:rialto:schema:receipt-chain",
     "urn:rialto:schema:receipt-verification",
     "urn:rialto:schema:subscription-ack",

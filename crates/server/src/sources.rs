@@ -72,7 +72,13 @@ impl Sources {
     pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
         let requests = bounds.source_requests_per_second.map(|rate| RateLimiter::keyed(Quota::per_second(rate)));
         let (connections, under_way) = (Mutex::default(), Semaphore::new(bounds.requests));
-        Arc::new(Self { bounds, connections, requests, under_way, standings: Standings::new() })
+        Arc::new(Self {
+            bounds,
+            connections,
+            requests,
+            under_way,
+            standings: Standings::new(bounds.source_connections.is_some()),
+        })
     }
 
     pub(crate) fn bounds(&self) -> Bounds {

@@ -6,7 +6,7 @@
 //! soon after it has bettered itself.
 //!
 //! INVARIANT: standing decides when somebody is heard, never what is said.
-//! INVARIANT: a source that is mostly answered is never in the line.
+//! INVARIANT: a source that is mostly answered is never in the line, and none is where sources have no bounds.
 
 use crate::sources::Source;
 use axum::http::StatusCode;
@@ -34,6 +34,8 @@ const REMEMBERED_MAX: usize = 65_536;
 /// Who has behaved how.
 #[derive(Debug)]
 pub(crate) struct Standings {
+    /// Whether a source is somebody; where it may be everybody, nobody is held to account for others.
+    kept: bool,
     known: Mutex<HashMap<Source, Standing>>,
     connections: Semaphore,
     requests: Semaphore,
@@ -65,9 +67,9 @@ impl Standing {
 }
 
 impl Standings {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(kept: bool) -> Self {
         let [connections, requests] = [1, 1].map(Semaphore::new);
-        Self { known: Mutex::default(), connections, requests, alone: ALONE, turn: TURN }
+        Self { kept, known: Mutex::default(), connections, requests, alone: ALONE, turn: TURN }
     }
 
     /// Notes what a source was told; the node's own failures are not held against anybody.
@@ -108,6 +110,9 @@ impl Standings {
     }
 
     fn change(&self, source: Source, by: f64, now: Instant) {
+        if !self.kept {
+            return;
+        }
         let mut known = self.known();
         if known.len() >= REMEMBERED_MAX {
             known.retain(|_, standing| standing.fault_at(now) > 0.0);
@@ -141,7 +146,7 @@ mod tests {
     }
 
     fn with(alone: Duration, turn: Duration) -> Arc<Standings> {
-        let standings = Standings { alone, turn, ..Standings::new() };
+        let standings = Standings { alone, turn, ..Standings::new(true) };
         let later = Instant::now() + LONG;
         (0..8).for_each(|_| standings.change(source(1), 1.0, later));
         Arc::new(standings)
@@ -149,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_is_mostly_refused_is_in_the_line_until_it_is_forgiven() {
-        let (standings, now) = (Standings::new(), Instant::now());
+        let (standings, now) = (Standings::new(true), Instant::now());
         let refuse = |times: usize| (0..times).for_each(|_| standings.change(source(1), 1.0, now));
         refuse(7);
         assert!(!standings.is_poor(source(1), now), "a few mistakes are nothing");
@@ -159,6 +164,13 @@ mod tests {
         assert!(standings.is_poor(source(1), now + Duration::from_secs(12)));
         let later = now + Duration::from_millis(12_001);
         assert!(!standings.is_poor(source(1), later), "bounded, however much it was");
+    }
+
+    #[tokio::test]
+    async fn where_a_source_may_be_everybody_nobody_is_in_the_line() {
+        let (standings, now) = (Standings::new(false), Instant::now());
+        (0..1_000).for_each(|_| standings.change(source(1), 1.0, now));
+        assert!(!standings.is_poor(source(1), now));
     }
 
     #[tokio::test]
@@ -172,11 +184,11 @@ mod tests {
             (StatusCode::INTERNAL_SERVER_ERROR, false),
         ];
         for (told, counts) in cases {
-            let standings = Standings::new();
+            let standings = Standings::new(true);
             (0..100).for_each(|_| standings.note(source(1), told));
             assert_eq!(standings.is_poor(source(1), Instant::now()), counts, "{told}");
         }
-        let standings = Standings::new();
+        let standings = Standings::new(true);
         for _ in 0..100 {
             standings.note(source(1), StatusCode::OK);
             standings.note(source(1), StatusCode::BAD_REQUEST);

@@ -455,7 +455,10 @@ impl Feeds {
                     continue;
                 }
                 let begun = standing.first;
-                for (cursor, at, bytes) in self.store.oldest_events(number, FORGOTTEN)? {
+                // Mostly the first event is young, and then so are all others: nobody waits until they are read.
+                let is_due = self.store.oldest_events(number, 1)?.first().is_some_and(|(_, at, _)| at.abs() < oldest);
+                let old = if is_due { self.store.oldest_events(number, FORGOTTEN)? } else { Vec::new() };
+                for (cursor, at, bytes) in old {
                     if at.abs() >= oldest {
                         break;
                     }

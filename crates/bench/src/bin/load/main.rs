@@ -87,7 +87,9 @@ fn main() -> Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     let program = Program {
         binary,
-        serve_arguments: ["--requests-per-second", "10", "--log", "error"].map(str::to_owned).to_vec(),
+        serve_arguments: ["--requests-per-second", "10", "--connections-per-source", "64", "--log", "error"]
+            .map(str::to_owned)
+            .to_vec(),
         data: folder.path().join("data"),
         log: folder.path().join("node.log"),
     };
