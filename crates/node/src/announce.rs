@@ -247,6 +247,7 @@ pub(crate) fn limits(edge: &Edge) -> Value {
             "issuers": versions::ISSUERS_MAX, "counterparty_mappings": versions::MAPPINGS_MAX,
             "mapping_steps": schema::STEPS_MAX, "mapping_bytes": schema::MAPPING_LIMITS.bytes,
         },
+        "payment": {"mandates": payment::wallet::MANDATES_MAX, "open_sessions": payment::wallet::SESSIONS_OPEN_MAX},
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
         "edge": {
             "head_bytes": edge.head_bytes, "headers": edge.headers, "head_ms": edge.head_ms, "idle_ms": edge.idle_ms,

@@ -8,6 +8,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+/// How a node answers that has as many readers of a journal as it takes.
+const BUSY: &str = "HTTP/1.1 429";
+/// How soon such a reader comes again.
+const AGAIN: Duration = Duration::from_millis(100);
+
 /// Opens streams at once, so many as one journal has readers, again and again; each must tell every event after the last
 /// one that its reader had, in order. How many there were.
 pub(crate) fn reconnect(authority: &str, path: &str, storm: &Reconnect) -> Result<usize> {
@@ -18,17 +23,22 @@ pub(crate) fn reconnect(authority: &str, path: &str, storm: &Reconnect) -> Resul
         storm.last
     );
     for round in 0..storm.rounds {
-        let mut sockets = Vec::new();
-        for _ in 0..storm.clients {
+        let open = || -> Result<(TcpStream, String)> {
             let mut socket = TcpStream::connect(authority)?;
             socket.write_all(request.as_bytes())?;
             socket.set_nonblocking(true)?;
-            sockets.push((socket, String::new()));
-        }
+            Ok((socket, String::new()))
+        };
+        let mut sockets = (0..storm.clients).map(|_| open()).collect::<Result<Vec<_>>>()?;
         let wanted: Vec<u64> = (storm.last + 1..=storm.until).collect();
         while sockets.iter().any(|(_, told)| cursors(told).len() < wanted.len()) {
             ensure!(begun.elapsed() < within, "round {round}: not everybody has everything after {within:?}");
             for (socket, told) in &mut sockets {
+                // The node may not have noticed yet that the readers of the round before are gone.
+                if told.starts_with(BUSY) {
+                    std::thread::sleep(AGAIN);
+                    (*socket, *told) = open()?;
+                }
                 let mut block = [0; 16 * 1024];
                 match socket.read(&mut block) {
                     Ok(0) => anyhow::bail!("round {round}: a stream was closed: {told}"),
