@@ -252,6 +252,12 @@ impl Serve {
             }
             return output::print(&format!("{told}\n"));
         }
+        if let RoleChoice::Wallet = self.role {
+            let (listening, url, known_as) = (paint(GOOD, "listening on"), paint(STRONG, url), paint(DIM, "as"));
+            return output::print(&format!(
+                "{listening} {url}\n  {known_as} {did}\n  a wallet for development and tests; no bank stands behind it\n"
+            ));
+        }
         let records: u64 = node.counts().unwrap_or_default().iter().map(|(_, count)| count).sum();
         output::print(&format!(
             "{} {}\n  {} {did}\n  {} {records} candidates, {url}/docs describes the interface\n",

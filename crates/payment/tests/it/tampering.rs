@@ -86,8 +86,13 @@ fn a_changed_byte_of_any_document_is_named_by_the_signatures_and_links_alone() {
     let mut tried = 0;
     for (name, document) in documents(story) {
         let bytes = json::canonical(document.root());
-        // One payment of three is enough; `stride` is prime, so that over the documents every kind of place is met.
-        let stride = if name.starts_with("payments/") { 7 } else { 31 };
+        // One payment of three is enough; an optimised build tries every byte, else `stride` is prime, so that over the
+        // documents every kind of place is met.
+        let stride = match cfg!(debug_assertions) {
+            false => 1,
+            true if name.starts_with("payments/") => 7,
+            true => 31,
+        };
         if ["payments/0", "payments/2"].iter().any(|other| name.starts_with(other)) {
             continue;
         }
