@@ -93,7 +93,7 @@ pub enum Call {
     Http {
         /// In upper case.
         method: String,
-        /// With its placeholders.
+        /// With the names of its parameters in braces.
         path: String,
     },
     /// In words.

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::routing::{MethodRouter, get, post};
 use json::Limits;
-use node::Wallet;
+use node::{Error, Wallet};
 use std::sync::Arc;
 
 /// Every path of the role and what it does.
@@ -18,9 +18,9 @@ pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 6] {
         ("/oap/payment/mandates", post(mandate)),
         ("/oap/payment/sessions", post(session)),
         ("/oap/payment/sessions/{id}", get(state)),
-        ("/oap/payment/sessions/{id}/confirm", post(confirm)),
-        ("/oap/payment/sessions/{id}/execute", post(execute)),
-        ("/oap/payment/sessions/{id}/confirmation", post(countersigned)),
+        ("/oap/payment/sessions/{id}/confirm", about(Wallet::confirm)),
+        ("/oap/payment/sessions/{id}/execute", about(Wallet::execute)),
+        ("/oap/payment/sessions/{id}/confirmation", about(Wallet::countersigned)),
     ]
 }
 
@@ -77,47 +77,22 @@ async fn state(
     shared.reply(&asked, found.await)
 }
 
-async fn confirm(
-    State(shared): State<Shared>,
-    Extension(asked): Extension<Asked>,
-    Extension(wallet): Extension<Arc<Wallet>>,
-    name: Name,
-    headers: HeaderMap,
-    body: Body,
-) -> Response<Body> {
-    let heard = async {
-        let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
-        wallet.confirm(request::name(name)?, bytes).await
+/// A signed message about the session that the address names, and what the wallet does with it.
+fn about<F>(job: impl Fn(Arc<Wallet>, String, Vec<u8>) -> F + Clone + Send + Sync + 'static) -> MethodRouter<Shared>
+where
+    F: Future<Output = Result<Vec<u8>, Error>> + Send + 'static,
+{
+    let handle = async move |State(shared): State<Shared>,
+                             Extension(asked): Extension<Asked>,
+                             Extension(wallet): Extension<Arc<Wallet>>,
+                             name: Name,
+                             headers: HeaderMap,
+                             body: Body| {
+        let done = async {
+            let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
+            job(wallet, request::name(name)?, bytes).await
+        };
+        shared.reply(&asked, done.await)
     };
-    shared.reply(&asked, heard.await)
-}
-
-async fn execute(
-    State(shared): State<Shared>,
-    Extension(asked): Extension<Asked>,
-    Extension(wallet): Extension<Arc<Wallet>>,
-    name: Name,
-    headers: HeaderMap,
-    body: Body,
-) -> Response<Body> {
-    let executed = async {
-        let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
-        wallet.execute(request::name(name)?, bytes).await
-    };
-    shared.reply(&asked, executed.await)
-}
-
-async fn countersigned(
-    State(shared): State<Shared>,
-    Extension(asked): Extension<Asked>,
-    Extension(wallet): Extension<Arc<Wallet>>,
-    name: Name,
-    headers: HeaderMap,
-    body: Body,
-) -> Response<Body> {
-    let kept = async {
-        let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
-        wallet.countersigned(request::name(name)?, bytes).await
-    };
-    shared.reply(&asked, kept.await)
+    post(handle)
 }
