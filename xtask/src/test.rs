@@ -84,18 +84,16 @@ impl Count {
 
     /// Reads the closing lines of nextest or of cargo's own runner.
     fn read(output: &str) -> Option<Self> {
-        let mut total: Option<Self> = None;
-        for line in output.lines().map(str::trim) {
-            let counts = line.strip_prefix("test result: ").or_else(|| {
-                let (_, after) = line.strip_prefix("Summary [")?.split_once("] ")?;
-                Some(after)
-            });
-            if let Some(counts) = counts {
-                let count = Self { passed: before(counts, "passed")?, failed: before(counts, "failed").unwrap_or(0) };
-                total = Some(total.map_or(count, |total| total.and(count)));
-            }
+        let read = |counts: &str| {
+            Some(Self { passed: before(counts, "passed")?, failed: before(counts, "failed").unwrap_or(0) })
+        };
+        // Nextest shows the output of a test that failed, and in it the closing line of cargo's own runner.
+        let summary = output.lines().find_map(|line| line.trim().strip_prefix("Summary [")?.split_once("] "));
+        if let Some((_, counts)) = summary {
+            return read(counts);
         }
-        total
+        let closing = output.lines().filter_map(|line| line.trim().strip_prefix("test result: "));
+        closing.map(read).reduce(|total, count| Some(total?.and(count?))).flatten()
     }
 }
 
@@ -124,6 +122,8 @@ mod tests {
     fn the_closing_line_of_nextest_is_read() {
         check("     Summary [   0.412s] 120 tests run: 118 passed (1 slow), 2 failed, 0 skipped\n", Some((118, 2)));
         check("     Summary [   0.412s] 7 tests run: 7 passed, 0 skipped\n", Some((7, 0)));
+        let shown = "    test result: FAILED. 0 passed; 1 failed; 0 ignored\n     Summary [   0.412s] 7 tests run: 6 passed, 1 failed\n";
+        check(shown, Some((6, 1)));
     }
 
     #[test]

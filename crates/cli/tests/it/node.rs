@@ -90,15 +90,23 @@ pub(crate) fn stranger(serve: impl Fn(TcpStream) + Send + 'static) -> String {
 pub(crate) fn liar(port: u16, word: &'static str, instead: &'static str) -> String {
     assert_eq!(word.len(), instead.len());
     stranger(move |mut stream| {
-        let request = read_message(&mut stream);
-        let mut node = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        node.write_all(&request).unwrap();
-        let reply = String::from_utf8(read_message(&mut node)).unwrap();
-        stream.write_all(reply.replace(word, instead).as_bytes()).unwrap();
+        // A caller keeps its connection for the next message, so it is ours to serve until they hang up.
+        std::thread::spawn(move || {
+            let mut node = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            loop {
+                let request = read_message(&mut stream);
+                if request.is_empty() {
+                    break;
+                }
+                node.write_all(&request).unwrap();
+                let reply = String::from_utf8(read_message(&mut node)).unwrap();
+                stream.write_all(reply.replace(word, instead).as_bytes()).unwrap();
+            }
+        });
     })
 }
 
-/// One HTTP message with a length.
+/// One HTTP message with a length; nothing where the other side has hung up.
 fn read_message(stream: &mut TcpStream) -> Vec<u8> {
     let mut message = Vec::new();
     let mut reader = BufReader::new(stream);
