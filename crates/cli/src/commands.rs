@@ -1,6 +1,7 @@
 //! The commands, one room each.
 
 mod ask;
+mod call;
 mod completions;
 mod conformance;
 mod demo;
@@ -49,6 +50,7 @@ enum Command {
     #[command(subcommand)]
     Receipts(receipts::Receipts),
     Explain(explain::Explain),
+    Call(call::Call),
     Mandate(mandate::Sign),
     Pay(pay::Pay),
     Confirm(mandate::Confirm),
@@ -86,6 +88,7 @@ impl Rialto {
             Command::Subscriptions(command) => command.run(),
             Command::Receipts(command) => command.run(),
             Command::Explain(command) => command.run(),
+            Command::Call(command) => command.run(),
             Command::Mandate(command) => command.run(),
             Command::Pay(command) => command.run(),
             Command::Confirm(command) => command.run(),

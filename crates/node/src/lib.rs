@@ -4,6 +4,7 @@
 
 mod node;
 mod authenticate;
+pub mod call;
 mod lanes;
 mod quota;
 pub mod source;
@@ -59,8 +60,8 @@ pub use import::{Imported, Told, kind_of};
 pub use log::{Held, Log};
 pub use node::{Config, Node, Operator, turns};
 pub use outbound::{
-    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Line, Message,
-    Parcel, Reply,
+    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Inquiry, Line,
+    Message, Parcel, Reply, Response,
 };
 pub use publish::Exhibit;
 pub use refusal::{Class, Error, Refusal};

@@ -12,12 +12,15 @@ mod errand;
 mod pace;
 mod cache;
 mod dids;
+mod inquiry;
 mod line;
 mod client;
 
 pub use client::{Client, ClientError};
+pub(crate) use dids::published;
 pub use dids::{DidError, Dids};
 pub use errand::Errand;
+pub use inquiry::{Inquiry, Response};
 pub use line::{Line, Message, Reply};
 pub use policy::DoorPolicy;
 pub(crate) use policy::registrable;
@@ -25,8 +28,8 @@ pub(crate) use policy::registrable;
 use pace::Pace;
 use policy::{Destination, Reach};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{Response, StatusCode, Url};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION};
+use reqwest::{StatusCode, Url};
 use rustls::{ClientConfig, RootCertStore};
 use std::error::Error;
 use std::future::Future;
@@ -129,7 +132,7 @@ impl Door {
 
     /// What is found at a URL.
     pub async fn fetch(&self, errand: Errand, url: &str, now: Instant) -> Result<Vec<u8>, FetchError> {
-        self.run(errand, url, None, now).await.map(|answer| answer.body)
+        self.run(errand, url, Sent::Nothing, now).await.map(|came| came.body)
     }
 
     /// What is answered to a document that is sent to a URL, whatever the status; nobody is sent on.
@@ -140,7 +143,15 @@ impl Door {
         parcel: &Parcel<'_>,
         now: Instant,
     ) -> Result<Answered, FetchError> {
-        self.run(errand, url, Some(parcel), now).await
+        let came = self.run(errand, url, Sent::Parcel(parcel), now).await?;
+        let retry_after = came.retry_after();
+        Ok(Answered { status: came.status, retry_after, body: came.body })
+    }
+
+    /// Everything that came back to a request of any method, whatever the status. What proves its sender or changes
+    /// something is not sent on; the rest goes on as far as its errand allows.
+    pub async fn inquire(&self, errand: Errand, inquiry: &Inquiry<'_>, now: Instant) -> Result<Response, FetchError> {
+        self.run(errand, inquiry.url, Sent::Inquiry(inquiry), now).await
     }
 
     /// Whether an address may be asked at all, as far as that is known before anybody looks for it.
@@ -148,13 +159,7 @@ impl Door {
         self.policy.admit(url, self.reach).map(|_| ())
     }
 
-    async fn run(
-        &self,
-        errand: Errand,
-        url: &str,
-        parcel: Option<&Parcel<'_>>,
-        now: Instant,
-    ) -> Result<Answered, FetchError> {
+    async fn run(&self, errand: Errand, url: &str, sent: Sent<'_>, now: Instant) -> Result<Response, FetchError> {
         let (destination, begun) = (self.policy.admit(url, self.reach)?, tokio::time::Instant::now());
         if self.rootless {
             return Err(FetchError::NoRoots);
@@ -171,7 +176,7 @@ impl Door {
             }
             let _turn = pace.turn(&destination).await.ok_or(FetchError::RateLimited)?;
             admitted = true;
-            self.follow(errand, destination, parcel, now).await
+            self.follow(errand, destination, sent, now).await
         };
         let outcome = match timeout(total, asking).await {
             Ok(outcome) => outcome,
@@ -189,11 +194,11 @@ impl Door {
         &self,
         errand: Errand,
         mut destination: Destination,
-        parcel: Option<&Parcel<'_>>,
+        sent: Sent<'_>,
         now: Instant,
-    ) -> Result<Answered, FetchError> {
-        for _ in 0..errand.redirects_max() {
-            match self.ask(errand, &destination, parcel).await? {
+    ) -> Result<Response, FetchError> {
+        for _ in 0..sent.redirects_max(errand) {
+            match self.ask(errand, &destination, sent).await? {
                 Asked::Found(found) => return Ok(found),
                 Asked::Elsewhere(location) => destination = self.policy.hop(&destination, &location, self.reach)?,
             }
@@ -201,58 +206,76 @@ impl Door {
                 return Err(FetchError::RateLimited);
             }
         }
-        match self.ask(errand, &destination, parcel).await? {
+        match self.ask(errand, &destination, sent).await? {
             Asked::Found(found) => Ok(found),
             Asked::Elsewhere(_) => Err(FetchError::Redirect),
         }
     }
 
     /// Asks with TLS; on this machine, in a test network, also without when nobody there speaks it.
-    async fn ask(
-        &self,
-        errand: Errand,
-        destination: &Destination,
-        parcel: Option<&Parcel<'_>>,
-    ) -> Result<Asked, FetchError> {
-        let outcome = self.exchange(errand, destination.url().clone(), parcel).await;
+    async fn ask(&self, errand: Errand, destination: &Destination, sent: Sent<'_>) -> Result<Asked, FetchError> {
+        let outcome = self.exchange(errand, destination.url().clone(), sent).await;
         match (outcome, destination.plain()) {
             (Err(FetchError::NotTls | FetchError::Unreachable), Some(plain)) => {
-                self.exchange(errand, plain, parcel).await
+                self.exchange(errand, plain, sent).await
             }
             (outcome, _) => outcome,
         }
     }
 
-    async fn exchange(&self, errand: Errand, url: Url, parcel: Option<&Parcel<'_>>) -> Result<Asked, FetchError> {
-        let request = match parcel {
-            None => self.client.get(url),
-            Some(parcel) => {
-                let request = parcel
-                    .headers
-                    .iter()
-                    .fold(self.client.post(url), |request, (name, value)| request.header(*name, value.as_str()));
-                request.body(parcel.body.to_vec())
-            }
-        };
+    async fn exchange(&self, errand: Errand, url: Url, sent: Sent<'_>) -> Result<Asked, FetchError> {
+        let request = sent.request(&self.client, url.clone())?;
         let response = request.send().await.map_err(|error| diagnose(&error))?;
         let status = response.status();
-        let field = |name| response.headers().get(name).and_then(|field: &HeaderValue| field.to_str().ok());
-        let retry_after = field(RETRY_AFTER).and_then(feed::webhook::retry_after);
-        let answered = |body| Asked::Found(Answered { status: status.as_u16(), retry_after, body });
-        match (status, parcel) {
+        let location = || response.headers().get(LOCATION).and_then(|field| field.to_str().ok());
+        let wanted = match (sent, status) {
             // Whoever sends judges by the status alone; a body that nobody asked for is not waited for.
-            (_, Some(parcel)) if !parcel.is_question || !status.is_success() => return Ok(answered(Vec::new())),
-            (StatusCode::OK, _) | (_, Some(_)) => {}
-            (StatusCode::GONE, None) => return Err(FetchError::Gone),
-            (status, None) if status.is_redirection() => {
-                return field(LOCATION).map(|text| Asked::Elsewhere(text.to_owned())).ok_or(FetchError::Redirect);
+            (Sent::Parcel(parcel), status) => parcel.is_question && status.is_success(),
+            (Sent::Inquiry(_), StatusCode::NOT_MODIFIED) => false,
+            (Sent::Nothing | Sent::Inquiry(_), status) if status.is_redirection() => {
+                return location().map(|text| Asked::Elsewhere(text.to_owned())).ok_or(FetchError::Redirect);
             }
-            (_, None) => return Err(FetchError::Status),
+            (Sent::Inquiry(_), _) | (Sent::Nothing, StatusCode::OK) => true,
+            (Sent::Nothing, StatusCode::GONE) => return Err(FetchError::Gone),
+            (Sent::Nothing, _) => return Err(FetchError::Status),
+        };
+        let fields = response.headers().clone();
+        let body = match wanted {
+            false => Vec::new(),
+            true if !fields.get_all(CONTENT_ENCODING).iter().all(identity) => return Err(FetchError::ContentEncoding),
+            true => read(response, errand.bytes_max()).await?,
+        };
+        Ok(Asked::Found(Response::new(url.into(), status.as_u16(), fields, body)))
+    }
+}
+
+/// What goes out.
+#[derive(Clone, Copy)]
+enum Sent<'a> {
+    /// The question for a document.
+    Nothing,
+    Parcel(&'a Parcel<'a>),
+    Inquiry(&'a Inquiry<'a>),
+}
+
+impl Sent<'_> {
+    fn request(self, client: &reqwest::Client, url: Url) -> Result<reqwest::RequestBuilder, FetchError> {
+        Ok(match self {
+            Self::Nothing => client.get(url),
+            Self::Parcel(parcel) => {
+                let headers = parcel.headers.iter();
+                let request = headers.fold(client.post(url), |request, (name, value)| request.header(*name, value));
+                request.body(parcel.body.to_vec())
+            }
+            Self::Inquiry(inquiry) => inquiry.request(client, url)?,
+        })
+    }
+
+    fn redirects_max(self, errand: Errand) -> usize {
+        match self {
+            Self::Inquiry(inquiry) if inquiry.is_for_its_address() => 0,
+            Self::Nothing | Self::Parcel(_) | Self::Inquiry(_) => errand.redirects_max(),
         }
-        if !response.headers().get_all(CONTENT_ENCODING).iter().all(identity) {
-            return Err(FetchError::ContentEncoding);
-        }
-        read(response, errand.bytes_max()).await.map(answered)
     }
 }
 
@@ -280,7 +303,7 @@ pub struct Answered {
 
 /// What came of asking once.
 enum Asked {
-    Found(Answered),
+    Found(Response),
     /// As the other side wrote it, unchecked.
     Elsewhere(String),
 }
@@ -305,7 +328,7 @@ fn identity(value: &HeaderValue) -> bool {
 }
 
 /// Reads a body, and stops as soon as it is too long.
-async fn read(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, FetchError> {
+async fn read(mut response: reqwest::Response, bytes_max: usize) -> Result<Vec<u8>, FetchError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| diagnose(&error))? {
         if body.len() + chunk.len() > bytes_max {

@@ -16,7 +16,7 @@ mod message;
 mod signature;
 mod token;
 
-pub use challenge::{ACCEPT_SIGNATURE, Challenge, authentication_info, wanted_components};
+pub use challenge::{ACCEPT_SIGNATURE, Challenge, authentication_info, read_authentication_info, wanted_components};
 pub use error::AuthError;
 pub use legacy::{Legacy, legacy_header};
 pub use message::{Headers, Request, base, content_digest};

@@ -4,6 +4,8 @@ mod check;
 mod init;
 mod publish;
 
+pub(super) use check::{demanded, operation_line, operation_value};
+
 use crate::failure::{Exit, Failure};
 use crate::files::Text;
 use crate::output::text::{shown, wrap};

@@ -9,11 +9,15 @@ mod auditing;
 #[cfg(test)]
 mod bringing;
 #[cfg(test)]
+mod calling;
+#[cfg(test)]
 mod describing;
 #[cfg(test)]
 mod examining;
 #[cfg(test)]
 mod guarding;
+#[cfg(test)]
+mod host;
 #[cfg(test)]
 mod keeping;
 #[cfg(test)]

@@ -10,6 +10,10 @@ pub enum Errand {
     DidDocument,
     /// The description of an agent.
     Description,
+    /// What a description leads to: the definition of an interface, a product.
+    Linked,
+    /// What a host lets programs read (RFC 9309).
+    Robots,
     /// A mapping between two schemas.
     Mapping,
     /// A schema.
@@ -24,14 +28,25 @@ pub enum Errand {
 
 impl Errand {
     /// Every errand there is.
-    pub const ALL: [Self; 7] =
-        [Self::DidDocument, Self::Description, Self::Mapping, Self::Schema, Self::Challenge, Self::Webhook, Self::Tool];
+    pub const ALL: [Self; 9] = [
+        Self::DidDocument,
+        Self::Description,
+        Self::Linked,
+        Self::Robots,
+        Self::Mapping,
+        Self::Schema,
+        Self::Challenge,
+        Self::Webhook,
+        Self::Tool,
+    ];
 
     /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::DidDocument => "did_document",
             Self::Description => "description",
+            Self::Linked => "linked",
+            Self::Robots => "robots",
             Self::Mapping => "mapping",
             Self::Schema => "schema",
             Self::Challenge => "challenge",
@@ -45,16 +60,16 @@ impl Errand {
         match self {
             Self::Challenge => feed::webhook::ANSWER_BYTES_MAX,
             Self::DidDocument | Self::Webhook => 64 * 1024,
-            Self::Description => 512 * 1024,
+            Self::Description | Self::Robots => 512 * 1024,
             Self::Mapping => 256 * 1024,
-            Self::Schema | Self::Tool => 1024 * 1024,
+            Self::Linked | Self::Schema | Self::Tool => 1024 * 1024,
         }
     }
 
     /// Times that it may be sent on, on the same host.
     pub fn redirects_max(self) -> usize {
         match self {
-            Self::Description | Self::Mapping | Self::Schema => 2,
+            Self::Description | Self::Linked | Self::Robots | Self::Mapping | Self::Schema => 2,
             Self::DidDocument | Self::Challenge | Self::Webhook | Self::Tool => 0,
         }
     }

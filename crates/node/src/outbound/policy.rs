@@ -77,7 +77,8 @@ impl DoorPolicy {
     /// Checks a URL before anything is sent. Addresses written into a URL are judged here, since nobody resolves them.
     pub(super) fn admit(&self, url: &str, reach: Reach) -> Result<Destination, FetchError> {
         let url = Url::parse(url).map_err(|_| FetchError::Url)?;
-        if url.scheme() != "https" || !url.username().is_empty() || url.password().is_some() {
+        let plain = self.private_networks && url.scheme() == "http";
+        if !(plain || url.scheme() == "https") || !url.username().is_empty() || url.password().is_some() {
             return Err(FetchError::Url);
         }
         let loopback = match url.host().ok_or(FetchError::Url)? {
@@ -89,6 +90,9 @@ impl DoorPolicy {
             }
             Host::Domain(_) | Host::Ipv4(_) | Host::Ipv6(_) => return Err(FetchError::HostForbidden),
         };
+        if plain && !loopback {
+            return Err(FetchError::Url);
+        }
         if !is_open(url.port_or_known_default().unwrap_or_default()) {
             return Err(FetchError::PortForbidden);
         }
@@ -124,7 +128,8 @@ impl Destination {
     /// The same place without TLS, if it is on this machine, the policy is one of a test network, and a port is named.
     pub(super) fn plain(&self) -> Option<Url> {
         let mut plain = self.url.clone();
-        let asked = self.loopback && plain.port().is_some() && plain.set_scheme("http").is_ok();
+        let tls = plain.scheme() == "https";
+        let asked = tls && self.loopback && plain.port().is_some() && plain.set_scheme("http").is_ok();
         asked.then_some(plain)
     }
 

@@ -105,16 +105,20 @@ fn door(zone: Arc<Zone>, roots: RootCertStore) -> Door {
 
 async fn run(door: &Door, errand: Errand, url: &str) -> Result<Vec<u8>, FetchError> {
     match errand {
-        Errand::Challenge | Errand::Webhook | Errand::Tool => {
+        Errand::Challenge | Errand::Webhook => {
             let answered = door.send(errand, url, &Parcel { headers: &[], body: b"{}", is_question: true }, start());
             match answered.await? {
                 Answered { status: 300..400, .. } => Err(FetchError::Redirect),
                 Answered { body, .. } => Ok(body),
             }
         }
-        Errand::DidDocument | Errand::Description | Errand::Mapping | Errand::Schema => {
-            door.fetch(errand, url, start()).await
+        // The crawler and whoever calls an agent want the whole reply.
+        Errand::Description | Errand::Linked | Errand::Robots | Errand::Tool => {
+            let (method, body) = if errand == Errand::Tool { ("POST", &b"{}"[..]) } else { ("GET", &b""[..]) };
+            let inquiry = Inquiry { method, url, headers: &[], body };
+            door.inquire(errand, &inquiry, start()).await.map(|response| response.body)
         }
+        Errand::DidDocument | Errand::Mapping | Errand::Schema => door.fetch(errand, url, start()).await,
     }
 }
 

@@ -74,6 +74,20 @@ pub fn authentication_info(token: &str, seconds: i64) -> String {
     format!("access_token=\"{token}\", token_type=\"Bearer\", expires_in={seconds}")
 }
 
+/// Reads `Authentication-Info`: a bearer token and the seconds for which it is good, an hour where nothing is said.
+pub fn read_authentication_info(text: &str) -> Option<(&str, i64)> {
+    let parts = parts(text)?;
+    let part = |name: &str| parts.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let bearer = part("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
+    let token = part("access_token").filter(|token| bearer && is_token(token))?;
+    Some((token, part("expires_in").map_or(Some(super::TOKEN_SECONDS), |seconds| seconds.parse().ok())?))
+}
+
+/// Whether a text can be a token of RFC 6750.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,5 +139,16 @@ mod tests {
     #[test]
     fn a_token_is_told_as_the_library_reads_it() {
         assert_eq!(authentication_info("t", 3600), r#"access_token="t", token_type="Bearer", expires_in=3600"#);
+        for (text, read) in [
+            (authentication_info("t.u-v", 60).as_str(), Some(("t.u-v", 60))),
+            (r#"access_token="t""#, Some(("t", 3600))),
+            (r#"access_token="t", token_type="Mac""#, None),
+            (r#"access_token="t", expires_in="soon""#, None),
+            (r#"access_token="t u""#, None),
+            (r#"token_type="Bearer""#, None),
+            ("", None),
+        ] {
+            assert_eq!(read_authentication_info(text), read, "{text}");
+        }
     }
 }

@@ -184,7 +184,7 @@ pub(super) fn refused(text: &Text, refusal: &Refusal) -> Failure {
     }
 }
 
-fn operation_line(operation: &Operation) -> String {
+pub(in crate::commands) fn operation_line(operation: &Operation) -> String {
     let params: Vec<String> = operation
         .params
         .iter()
@@ -197,7 +197,7 @@ fn operation_line(operation: &Operation) -> String {
     shown(&format!("  {}({}){call}", operation.name, params.join(", "))) + "\n"
 }
 
-fn operation_value(operation: &Operation) -> Value {
+pub(in crate::commands) fn operation_value(operation: &Operation) -> Value {
     let call = match &operation.call {
         Call::Rpc => json!({"by": "json-rpc"}),
         Call::Http { method, path } => json!({"by": "http", "method": method, "path": path}),
@@ -210,7 +210,7 @@ fn operation_value(operation: &Operation) -> Value {
 }
 
 /// What access demands, in words.
-fn demanded(access: &Access) -> String {
+pub(in crate::commands) fn demanded(access: &Access) -> String {
     match access {
         Access::Unspecified => "access unspecified".to_owned(),
         Access::Public => "public".to_owned(),

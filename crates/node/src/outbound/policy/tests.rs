@@ -342,6 +342,16 @@ fn only_a_named_port_of_this_machine_in_a_test_network_is_asked_without_tls() {
     check_plain(true, "https://agent.test:8080/x", None);
     check_plain(true, "https://example.com:8080/x", None);
     check_plain(false, "https://example.com:8080/x", None);
+    check_plain(true, "http://localhost:8080/x", None);
+    for (url, error) in [
+        ("http://10.0.0.1:8080/x", FetchError::Url),
+        ("http://agent.test:8080/x", FetchError::Url),
+        ("http://169.254.169.254:8080/x", FetchError::HostForbidden),
+        ("http://localhost/x", FetchError::PortForbidden),
+    ] {
+        assert_eq!(outcome(true, url), Err(error), "{url}");
+    }
+    assert_eq!(outcome(false, "http://localhost:8080/x"), Err(FetchError::Url));
 }
 
 #[test]
