@@ -8,7 +8,7 @@
 //! | in whose name | `credentials`, `secret` |
 //! | the kinds of tools | `tools` |
 //! | generative models | `model` |
-//! | how anything leaves this machine | `http` |
+//! | how anything leaves this machine | `http`, `sse` |
 //!
 //! INVARIANT: nothing here opens a connection; HTTP goes through the [`Http`] that is handed in. A secret is in no
 //! input, no output, no error and no `Debug`. The clock is tokio's, and only to end what takes too long.
@@ -19,6 +19,7 @@ mod name;
 mod secret;
 mod credentials;
 mod http;
+mod sse;
 mod definition;
 mod tool;
 mod toolbox;

@@ -5,6 +5,9 @@
 
 pub(crate) mod budget;
 pub(crate) mod scripted;
+mod provider;
+mod openai;
+mod anthropic;
 
 use crate::configuration::Configuration;
 use crate::credentials::World;
@@ -202,6 +205,8 @@ impl ModelError {
 #[derive(Clone)]
 pub(crate) enum Setting {
     Scripted(Scripted),
+    OpenAi(openai::Setting),
+    Anthropic(anthropic::Setting),
 }
 
 impl Setting {
@@ -209,15 +214,19 @@ impl Setting {
         let fields = Fields::of(value, at)?;
         let setting = match fields.needed_text("kind")? {
             "scripted" => Self::Scripted(Scripted::of(&fields, world)?),
-            _ => return Err(fields.wrong("kind", "known kinds are `scripted`")),
+            "openai" => Self::OpenAi(openai::Setting::read(&fields, world)?),
+            "anthropic" => Self::Anthropic(anthropic::Setting::read(&fields, world)?),
+            _ => return Err(fields.wrong("kind", "known kinds are `openai`, `anthropic` and `scripted`")),
         };
         fields.finish()?;
         Ok(setting)
     }
 
-    fn open(&self, _http: &Arc<dyn Http>) -> Arc<dyn Model> {
+    fn open(&self, http: &Arc<dyn Http>) -> Arc<dyn Model> {
         match self {
             Self::Scripted(scripted) => Arc::new(scripted.clone()),
+            Self::OpenAi(setting) => Arc::new(setting.open(http)),
+            Self::Anthropic(setting) => Arc::new(setting.open(http)),
         }
     }
 }

@@ -3,8 +3,12 @@
 #[cfg(test)]
 mod configuration;
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod programs;
 #[cfg(test)]
 mod tools;
+#[cfg(test)]
+mod wire;
 #[cfg(test)]
 mod world;
