@@ -31,14 +31,15 @@ const fn work(name: &'static str, uses: &'static [&'static str]) -> Room {
 }
 
 const BELOW_NODE: &[&str] =
-    &["feed", "payment", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
+    &["feed", "host", "payment", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
 const BELOW_SERVER: &[&str] =
-    &["node", "feed", "payment", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
+    &["node", "feed", "host", "payment", "index", "store", "agent", "description", "schema", "aql", "trust", "json"];
 const BELOW_CLI: &[&str] = &[
     "server",
     "probe",
     "node",
     "feed",
+    "host",
     "payment",
     "index",
     "store",
@@ -54,6 +55,7 @@ const BELOW_CLI_AND_TWIN: &[&str] = &[
     "probe",
     "node",
     "feed",
+    "host",
     "payment",
     "index",
     "store",
@@ -77,6 +79,7 @@ const ROOMS: &[Room] = &[
     room("index", 3, &["aql", "json"]),
     room("feed", 3, &["aql", "trust", "json"]),
     room("payment", 3, &["aql", "trust", "json"]),
+    room("host", 3, &["description", "schema", "json"]),
     room("node", 4, BELOW_NODE),
     room("server", 5, BELOW_SERVER),
     room("probe", 5, &["node", "schema", "aql", "trust", "json"]),

@@ -1,0 +1,119 @@
+//! What the operator gives to hosted agents: tools, credentials, models and budgets, in one file.
+//!
+//! It is the operator's alone: a document about an agent names tools and identities and never says what they are.
+//!
+//! INVARIANT: what nobody knows is refused with its place; a credential stands in the environment or in a file of its
+//! own, never here.
+
+use crate::credentials::{Vault, World};
+use crate::fields::{Fields, parse};
+use crate::model::Setting;
+use crate::model::budget::Budget;
+use crate::tools::Entry;
+use json::Pointer;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+/// Tools that one configuration may name.
+const ENTRIES_MAX: usize = 1_000;
+
+/// What is wrong with a configuration, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{detail} at `{at}`")]
+pub struct ConfigurationError {
+    /// The place.
+    pub at: Pointer,
+    /// What is wrong, and what would be right.
+    pub detail: String,
+}
+
+impl ConfigurationError {
+    pub(crate) fn new(at: &Pointer, detail: impl Into<String>) -> Self {
+        Self { at: at.clone(), detail: detail.into() }
+    }
+
+    /// The stable name.
+    pub fn code(&self) -> &'static str {
+        "host_configuration_invalid"
+    }
+}
+
+/// What an operator gives.
+pub struct Configuration {
+    pub(crate) tools: Vec<Entry>,
+    pub(crate) vault: Vault,
+    pub(crate) models: BTreeMap<String, Setting>,
+    default_model: Option<String>,
+    agents: BTreeMap<String, AgentSetting>,
+    budget: Budget,
+}
+
+impl fmt::Debug for Configuration {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Configuration({} tools, {} models)", self.tools.len(), self.models.len())
+    }
+}
+
+/// What one agent is given beside its document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentSetting {
+    /// The name of its model.
+    pub model: Option<String>,
+    /// What one engagement may cost.
+    pub budget: Budget,
+}
+
+impl Configuration {
+    /// Reads YAML or JSON; relative paths begin in `folder`, and the environment is asked for credentials.
+    pub fn read(
+        bytes: &[u8],
+        folder: &Path,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigurationError> {
+        let (value, world) = (parse(bytes)?, World { environment, folder });
+        let fields = Fields::of(&value, &Pointer::root())?;
+        let vault = match fields.object("credentials")? {
+            Some(given) => {
+                let vault = Vault::read(&given, &world)?;
+                given.finish()?;
+                vault
+            }
+            None => Vault::default(),
+        };
+        let entries = fields.entries("tools")?;
+        if entries.len() > ENTRIES_MAX {
+            return Err(fields.wrong("tools", format!("{ENTRIES_MAX} entries are possible")));
+        }
+        let tools = entries
+            .into_iter()
+            .map(|(name, value, at)| Entry::read(name, value, &at, &world))
+            .collect::<Result<_, _>>()?;
+        let mut models = BTreeMap::new();
+        for (name, value, at) in fields.entries("models")? {
+            models.insert(name.to_owned(), Setting::read(value, &at, &world)?);
+        }
+        let known = |name: Option<&str>, fields: &Fields<'_>| match name {
+            Some(name) if !models.contains_key(name) => Err(fields.wrong("model", "no model has this name")),
+            name => Ok(name.map(str::to_owned)),
+        };
+        let default_model = known(fields.text("model")?, &fields)?;
+        let budget = Budget::read(fields.object("budget")?)?;
+        let mut agents = BTreeMap::new();
+        for (name, value, at) in fields.entries("agents")? {
+            let agent = Fields::of(value, &at)?;
+            let model = known(agent.text("model")?, &agent)?;
+            let budget = Budget::read(agent.object("budget")?)?;
+            agent.finish()?;
+            agents.insert(name.to_owned(), AgentSetting { model, budget });
+        }
+        fields.finish()?;
+        Ok(Self { tools, vault, models, default_model, agents, budget })
+    }
+
+    /// What an agent is given: its own settings, else those of the server.
+    pub fn agent(&self, name: &str) -> AgentSetting {
+        let own = self.agents.get(name).cloned().unwrap_or_default();
+        AgentSetting { model: own.model.or_else(|| self.default_model.clone()), budget: own.budget.or(&self.budget) }
+    }
+}

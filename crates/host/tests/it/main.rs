@@ -1,0 +1,14 @@
+//! The crate from outside: an operator's file in, calls made and models asked.
+
+#[cfg(test)]
+mod configuration;
+#[cfg(test)]
+mod models;
+#[cfg(test)]
+mod programs;
+#[cfg(test)]
+mod tools;
+#[cfg(test)]
+mod wire;
+#[cfg(test)]
+mod world;
