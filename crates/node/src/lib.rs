@@ -21,6 +21,7 @@ mod relax;
 mod gate;
 mod publish;
 mod descriptions;
+mod agents;
 mod invoke;
 mod duties;
 mod discover;
@@ -45,6 +46,7 @@ mod clock;
 mod witness;
 mod chance;
 
+pub use agents::{AGENT, AgentCall, Answering, Answers, HostedAgent, RPC_LIMITS, Rpc};
 pub use announce::{CALL_MS_MAX, EDGE, Edge, LEVELS, STREAMS_MAX};
 pub use authenticate::{Caller, Presented, Unproved};
 pub use clock::Clock;
