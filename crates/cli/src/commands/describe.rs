@@ -3,6 +3,7 @@
 mod check;
 mod init;
 mod publish;
+mod spec;
 
 pub(super) use check::{demanded, operation_line, operation_value};
 
