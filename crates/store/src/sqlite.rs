@@ -131,8 +131,9 @@ impl Database {
             return Err(FormatError::Open(OpenError::LaterFormat { found: format, known: FORMAT }));
         }
         if format < FORMAT {
-            let missing = if format == 1 { FEED } else { "" };
-            let grown = format!("BEGIN IMMEDIATE; {missing} {BROUGHT} PRAGMA user_version = {FORMAT}; COMMIT;");
+            let feed = if format < 2 { FEED } else { "" };
+            let brought = if format < 3 { BROUGHT } else { "" };
+            let grown = format!("BEGIN IMMEDIATE; {feed} {brought} PRAGMA user_version = {FORMAT}; COMMIT;");
             self.connection.execute_batch(&grown)?;
         }
         Ok(())
