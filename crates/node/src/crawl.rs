@@ -14,7 +14,6 @@ mod state;
 mod visit;
 
 pub use report::{Agent, Finding, Outcome, Report};
-pub(crate) use state::FOLDER;
 
 use crate::descriptions::{Found, Linked, listed};
 use crate::node::Node;
@@ -137,7 +136,8 @@ impl Node {
     pub async fn crawl(&self, plan: &Plan, listener: &mut dyn Listener) -> Result<Report, Error> {
         let mut state = State::open(&self.data)?;
         let seeds: Vec<String> = plan.seeds.iter().map(|seed| seed.as_str().to_owned()).collect();
-        let goes_on = state.begin(&seeds, plan.anew)?;
+        let mut report = Report::default();
+        report.goes_on = state.begin(&seeds, plan.anew)?;
         let mut crawl = Crawl {
             node: self,
             plan,
@@ -147,7 +147,7 @@ impl Node {
             walks: BTreeMap::new(),
             pending: BTreeMap::new(),
             met: BTreeSet::new(),
-            report: Report { goes_on, ..Report::default() },
+            report,
             running: JoinSet::new(),
         };
         crawl.seed()?;

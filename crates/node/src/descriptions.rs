@@ -212,7 +212,7 @@ fn read(found: &Found<'_>, place: &Place) -> Result<Reading, Error> {
 }
 
 /// What a DID document says about where its agent is described.
-fn listed(keys: &DidDocument) -> Result<Document, Error> {
+pub(crate) fn listed(keys: &DidDocument) -> Result<Document, Error> {
     let services = keys.descriptions().map(|url| json!({"type": "AgentDescription", "serviceEndpoint": url}));
     let document = json!({"id": keys.did().as_str(), "service": services.collect::<Vec<_>>()});
     Document::of(&document).map_err(Error::fault)

@@ -1,11 +1,11 @@
 //! `rialto crawl`: agents of others, looked for and kept in the data folder of a node (ANP-08).
 
+use crate::clock;
 use crate::failure::{Exit, Failure};
 use crate::handshake::{self, Wanted};
 use crate::house::{self, DataFolder};
 use crate::output::text::{json_line, shown};
 use crate::output::{self, DIM, GOOD, WARN, paint};
-use crate::clock;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use json::{Document, Limits};
 use node::crawl::{Bounds, Listener, Outcome, Plan, Report, Seed};

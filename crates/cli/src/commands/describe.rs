@@ -41,7 +41,7 @@ pub(crate) struct Describe {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    Init(init::Init),
+    Init(Box<init::Init>),
     Publish(publish::Publish),
 }
 

@@ -73,7 +73,8 @@ fn agents_are_kept_asked_for_again_without_waste_and_withdrawn_when_they_are_gon
     let host = Host::start(move |asked, address| {
         let day = today.load(Ordering::SeqCst);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let product = json!({"products": [{"@type": "Product", "name": "Tide", "@id": format!("{address}/tide.json")}]});
+        let product =
+            json!({"products": [{"@type": "Product", "name": "Tide", "@id": format!("{address}/tide.json")}]});
         match asked.path.as_str() {
             "/.well-known/agent-descriptions" if day == 1 => {
                 tagged(asked, page(address, &names(&["ada", "bob"]), Some(2)), "p1")
@@ -86,9 +87,7 @@ fn agents_are_kept_asked_for_again_without_waste_and_withdrawn_when_they_are_gon
                 tagged(asked, Reply::json(&description(address, name, json!({}))), name)
             }
             "/tide.json" => tagged(asked, Reply::json(&json!({"name": "Tide", "price": day})), &format!("t{day}")),
-            path if path.ends_with("/did.json") => {
-                Reply::json(&did_document(address, path.split('/').nth(1).unwrap()))
-            }
+            path if path.ends_with("/did.json") => Reply::json(&did_document(address, path.split('/').nth(1).unwrap())),
             _ => Reply::status(404),
         }
     });
@@ -221,7 +220,11 @@ fn a_crawl_that_was_killed_goes_on_where_it_was() {
     assert_eq!(done + kept, AGENTS as u64, "{report}");
     assert_eq!((read(&host) - before) as u64, kept, "nobody is asked twice");
     let after = crawl(&home, &seed, &[]).exits(0).json();
-    assert_eq!((after["goes_on"].clone(), after["outcomes"]["unchanged"].clone()), (json!(false), json!(AGENTS)), "{after}");
+    assert_eq!(
+        (after["goes_on"].clone(), after["outcomes"]["unchanged"].clone()),
+        (json!(false), json!(AGENTS)),
+        "{after}"
+    );
 }
 
 #[test]

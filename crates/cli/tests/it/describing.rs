@@ -169,7 +169,8 @@ fn an_agent_of_openagentspec_is_described_by_its_own_file() {
     let home = Home::new("describe-spec");
     let spec = "examples/descriptions/pilot-agent.yaml";
     let url = "https://harbour.example/agents/pilot/ad.json";
-    let drafted = home.run(&["describe", "init", "--url", url, "--agent", spec, "--did", "did:wba:harbour.example:agents:pilot"]);
+    let drafted =
+        home.run(&["describe", "init", "--url", url, "--agent", spec, "--did", "did:wba:harbour.example:agents:pilot"]);
     let drafted = drafted.exits(0);
     let written = drafted.json();
     assert_eq!((&written["name"], &written["owner"]["name"]), (&json!("pilot"), &json!("harbour-office")));
@@ -190,7 +191,8 @@ fn an_agent_of_openagentspec_is_described_by_its_own_file() {
         ("owner: ''", "owner"),
     ] {
         let member = wrong.split(':').next().unwrap();
-        let whole = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(spec)).unwrap();
+        let whole =
+            std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(spec)).unwrap();
         let mut kept: Vec<&str> = whole.split("\n\n").filter(|part| !part.starts_with(member)).collect();
         kept.push(wrong);
         let file = home.file("wrong.yaml", &kept.join("\n\n"));

@@ -33,7 +33,13 @@ fn calls_the_library(version: &str) {
     let run = |arguments: &[&str]| {
         home.run_with(&[("SSL_CERT_FILE", &authority)], "", &[arguments, &["--private-networks"]].concat())
     };
-    run(&["call", url]).exits(0).says("add(a, b)").says("access by didwba").says("its DID stands behind it");
+    // Its server shows one interface to everybody and the other to whoever proves a name.
+    run(&["call", url])
+        .exits(0)
+        .says("whoami()")
+        .says("access by didwba")
+        .says("its DID stands behind it")
+        .says("unread");
     run(&["call", url, "add", "a=10", "b=20"]).exits(1).complains("error[identity_required]");
     let key = home.path("bob.json");
     let names = [
@@ -41,11 +47,16 @@ fn calls_the_library(version: &str) {
         (named(&home, &mut library, "/user/bob", &["--secp256k1", &key]), vec!["--secp256k1", key.as_str()]),
         (named(&home, &mut library, "", &[]), vec![]),
     ];
+    run(&["call", url, "--did", &names[0].0]).exits(0).says("add(a, b)").says("whoami()");
     for (name, more) in &names {
         for legacy in [&[][..], &["--legacy"]] {
             let arguments = [&["call", url, "add", "a=10", "b=20", "--json", "--did", name][..], more, legacy].concat();
             let told = run(&arguments).exits(0).json();
-            assert_eq!((&told["result"], &told["fit"], &told["bound"]), (&json!(30), &json!("fits"), &json!(true)), "{told}");
+            assert_eq!(
+                (&told["result"], &told["fit"], &told["bound"]),
+                (&json!(30), &json!("fits"), &json!(true)),
+                "{told}"
+            );
             let arguments = [&["call", did, "whoami", "--json", "--did", name][..], more, legacy].concat();
             assert_eq!(run(&arguments).exits(0).json()["result"]["did"], name.as_str());
         }

@@ -180,11 +180,8 @@ impl Report {
 
     /// The report for programs.
     pub fn to_value(&self) -> Value {
-        let agent = |agent: &Agent| {
-            json!({"url": agent.url, "did": agent.did, "outcome": agent.outcome.name(), "why": agent.why})
-        };
-        let finding =
-            |finding: &Finding| json!({"url": finding.url, "code": finding.code, "message": finding.words});
+        let agent = |agent: &Agent| json!({"url": agent.url, "did": agent.did, "outcome": agent.outcome.name(), "why": agent.why});
+        let finding = |finding: &Finding| json!({"url": finding.url, "code": finding.code, "message": finding.words});
         let counts: json::Map =
             Outcome::ALL.iter().map(|one| (one.name().to_owned(), json!(self.count(*one)))).collect();
         json!({

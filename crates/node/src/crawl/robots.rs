@@ -163,7 +163,13 @@ mod tests {
     fn the_longest_rule_decides() {
         check(
             "User-agent: *\nDisallow: /private\nAllow: /private/open\n",
-            &[("/", true), ("/private", false), ("/private/x", false), ("/private/open/x", true), ("/robots.txt", true)],
+            &[
+                ("/", true),
+                ("/private", false),
+                ("/private/x", false),
+                ("/private/open/x", true),
+                ("/robots.txt", true),
+            ],
         );
         check("User-agent: *\nAllow: /a\nDisallow: /a\n", &[("/a", true)]);
         check("User-agent: *\nDisallow: /\n", &[("/", false), ("/a", false), ("/robots.txt", true)]);
@@ -199,7 +205,10 @@ mod tests {
 
     #[test]
     fn one_path_has_one_spelling() {
-        check("User-agent: *\nDisallow: /%7Ejo/\u{e9}\n", &[("/~jo/%c3%a9", false), ("/%7ejo/%C3%A9", false), ("/~jo", true)]);
+        check(
+            "User-agent: *\nDisallow: /%7Ejo/\u{e9}\n",
+            &[("/~jo/%c3%a9", false), ("/%7ejo/%C3%A9", false), ("/~jo", true)],
+        );
         check("User-agent: *\nDisallow: /a%2fb\n", &[("/a%2Fb", false), ("/a/b", true)]);
     }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use trust::Digest;
 
 /// The folder of the crawler, in the data folder.
-pub(crate) const FOLDER: &str = "crawl";
+const FOLDER: &str = "crawl";
 const JOURNAL: &str = "journal.ndjson";
 const BODIES: &str = "bodies";
 
@@ -56,14 +56,8 @@ impl State {
         fs::create_dir_all(folder.join(BODIES)).map_err(Error::fault)?;
         let path = folder.join(JOURNAL);
         let journal = OpenOptions::new().create(true).append(true).open(&path).map_err(Error::fault)?;
-        let mut state = Self {
-            folder,
-            journal,
-            known: BTreeMap::new(),
-            kept: BTreeMap::new(),
-            done: BTreeSet::new(),
-            seeds: None,
-        };
+        let mut state =
+            Self { folder, journal, known: BTreeMap::new(), kept: BTreeMap::new(), done: BTreeSet::new(), seeds: None };
         let mut lines = BufReader::new(File::open(&path).map_err(Error::fault)?);
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).map_err(Error::fault)? > 0 {
@@ -189,7 +183,8 @@ impl State {
         let (path, mut text) = (self.folder.join(JOURNAL), Vec::new());
         for (url, known) in &self.known {
             let Known { etag, last_modified, digest } = known;
-            let line = json!({"is": "found", "url": url, "digest": digest, "etag": etag, "last_modified": last_modified});
+            let line =
+                json!({"is": "found", "url": url, "digest": digest, "etag": etag, "last_modified": last_modified});
             text.extend(json::canonical_value(&line));
             text.push(b'\n');
         }

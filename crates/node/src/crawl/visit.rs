@@ -173,9 +173,7 @@ async fn fetch(door: &Door, task: &Task, known: Option<(Known, Vec<u8>)>) -> (Re
     };
     let (etag, last_modified) = (validator("etag"), validator("last-modified"));
     let found = match (response.status, known) {
-        (200, _) => {
-            Ok(Found { url: response.url, body: response.body, etag, last_modified, is_new: true, keys: None })
-        }
+        (200, _) => Ok(Found { url: response.url, body: response.body, etag, last_modified, is_new: true, keys: None }),
         (304, Some((known, body))) => {
             let Known { etag, last_modified, .. } = known;
             Ok(Found { url: response.url, body, etag, last_modified, is_new: false, keys: None })

@@ -77,7 +77,9 @@ impl Spec {
 
 /// OAS Names & References: what a reference names, and the address of an agent elsewhere.
 fn target(reference: &str) -> Option<(&str, Option<String>)> {
-    let Some(rest) = reference.strip_prefix("oagent://") else { return is_name(reference).then_some((reference, None)) };
+    let Some(rest) = reference.strip_prefix("oagent://") else {
+        return is_name(reference).then_some((reference, None));
+    };
     match rest.rsplit_once('/') {
         None => is_name(rest).then_some((rest, None)),
         Some((_, name)) => {
