@@ -4,6 +4,7 @@ mod ask;
 mod call;
 mod completions;
 mod conformance;
+mod crawl;
 mod demo;
 mod describe;
 mod did;
@@ -60,6 +61,7 @@ enum Command {
     Withdraw(withdraw::Withdraw),
     Serve(serve::Serve),
     Import(import::Import),
+    Crawl(crawl::Crawl),
     #[command(subcommand)]
     Store(store::Store),
     Doctor(doctor::Doctor),
@@ -98,6 +100,7 @@ impl Rialto {
             Command::Withdraw(command) => command.run(),
             Command::Serve(command) => command.run(),
             Command::Import(command) => command.run(),
+            Command::Crawl(command) => command.run(),
             Command::Store(command) => command.run(),
             Command::Doctor(command) => command.run(),
             Command::Conformance(command) => command.run(),

@@ -75,19 +75,31 @@ pub(crate) enum When {
 
 /// Agrees with a provider about the version of a schema; nothing when it publishes no profile of it (RFC 0024 §7).
 pub(crate) fn agree(peer: &Peer, wanted: &Wanted, when: When, now: Instant) -> Result<Option<Met>, Failure> {
-    let mut memory = Memory::open();
-    let before = memory.recall(peer.address(), wanted).filter(|_| wanted.is_own());
+    let before = Memory::open().recall(peer.address(), wanted).filter(|_| wanted.is_own());
     if let Some(met) = before.as_ref().filter(|_| when == When::Remembered)
         && met.is_of_today(now)
     {
         return Ok(before);
     }
     let manifest = peer.manifest()?;
-    let entry = manifest.as_ref().map(|(bytes, did)| Ok((entry(bytes, &wanted.schema)?, bytes, did))).transpose()?;
+    let manifest = manifest.as_ref().map(|(bytes, did)| (bytes.as_slice(), did.as_str()));
+    agree_on(peer.address(), manifest, wanted, now)
+}
+
+/// The same with whoever is at an address, by the manifest that was found there and the DID that it names.
+pub(crate) fn agree_on(
+    address: &str,
+    manifest: Option<(&[u8], &str)>,
+    wanted: &Wanted,
+    now: Instant,
+) -> Result<Option<Met>, Failure> {
+    let mut memory = Memory::open();
+    let before = memory.recall(address, wanted).filter(|_| wanted.is_own());
+    let entry = manifest.map(|(bytes, did)| Ok((entry(bytes, &wanted.schema)?, bytes, did))).transpose()?;
     let Some((Some(entry), bytes, did)) = entry else {
         return match before {
             None => Ok(None),
-            Some(before) => Err(vanished(peer, &before)),
+            Some(before) => Err(vanished(address, &before)),
         };
     };
     let Wanted { schema, ours, permits } = wanted;
@@ -95,9 +107,9 @@ pub(crate) fn agree(peer: &Peer, wanted: &Wanted, when: When, now: Instant) -> R
         Some(before) => schema::negotiate_again(&before.agreement, ours, &entry, *permits, now),
         None => schema::negotiate(schema, ours, &entry, *permits, now),
     };
-    let agreement = agreed.map_err(|disagreement| refused(peer, &disagreement))?;
+    let agreement = agreed.map_err(|disagreement| refused(address, &disagreement))?;
     let evidence = json!({
-        "address": peer.address(), "did": did, "schema": schema.as_str(), "agreed_at": now.to_string(),
+        "address": address, "did": did, "schema": schema.as_str(), "agreed_at": now.to_string(),
         "ours": ours.iter().map(Version::to_string).collect::<Vec<_>>(),
         "permit_upgrade": permits.upgrade, "permit_downgrade": permits.downgrade,
         "manifest_sha256": Digest::of(bytes).to_string(),
@@ -216,7 +228,7 @@ fn profile_of(schema: &SchemaId, entry: &Entry) -> Value {
 }
 
 /// Why there is no agreement, and what would work.
-pub(crate) fn refused(peer: &Peer, disagreement: &Disagreement) -> Failure {
+pub(crate) fn refused(address: &str, disagreement: &Disagreement) -> Failure {
     let way = |(version, permits): &(Version, Permits)| match (permits.upgrade, permits.downgrade) {
         (true, _) => format!("{version} with --permit-upgrade"),
         (_, true) => format!("{version} with --permit-downgrade"),
@@ -225,9 +237,9 @@ pub(crate) fn refused(peer: &Peer, disagreement: &Disagreement) -> Failure {
     let ways: Vec<String> = disagreement.would_work.iter().map(way).collect();
     let message = match disagreement.code {
         Code::DowngradeRefused => {
-            format!("{} suddenly offers less than was agreed with it before, and never announced it", peer.address())
+            format!("{address} suddenly offers less than was agreed with it before, and never announced it")
         }
-        _ => format!("{} and this program have no version in common: {disagreement}", peer.address()),
+        _ => format!("{address} and this program have no version in common: {disagreement}"),
     };
     let failure = Failure::refused(message).coded(disagreement.code.name(), &Pointer::root().child("schema_version"));
     if disagreement.code == Code::DowngradeRefused || ways.is_empty() {
@@ -236,12 +248,9 @@ pub(crate) fn refused(peer: &Peer, disagreement: &Disagreement) -> Failure {
     failure.help(format!("the provider would answer in {}", ways.join(", ")))
 }
 
-fn vanished(peer: &Peer, before: &Met) -> Failure {
-    let message = format!(
-        "{} publishes no versions any more, and {} was agreed with it before",
-        peer.address(),
-        before.agreement.version
-    );
+fn vanished(address: &str, before: &Met) -> Failure {
+    let version = before.agreement.version;
+    let message = format!("{address} publishes no versions any more, and {version} was agreed with it before");
     let failure = Failure::refused(message).coded(Code::DowngradeRefused.name(), &Pointer::root());
     failure.help("ask the provider; somebody may stand in between")
 }

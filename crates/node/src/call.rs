@@ -17,15 +17,16 @@ pub use proof::Credentials;
 
 use crate::chance;
 use crate::clock::Clock;
-use crate::outbound::{Door, Errand, Response, published};
+use crate::descriptions::listed;
+use crate::outbound::{Dids, Door, Errand, Response};
 use description::{
     Access, Call, Definition, Grade, Interface, Mode, Operation, Origin, Page, Reading, Requirement, WELL_KNOWN, is_web,
 };
-use json::{Document, Node, Value};
+use json::{Document, Value};
 use proof::{Prepared, Tokens};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use trust::{Did, Method};
+use trust::{Did, DidDocument};
 use url::Url;
 
 /// Definitions of one agent that are fetched.
@@ -35,6 +36,7 @@ pub const DEFINITIONS_MAX: usize = 20;
 #[derive(Debug)]
 pub struct Visitor {
     door: Arc<Door>,
+    dids: Dids,
     clock: Clock,
     credentials: Option<Credentials>,
     tokens: Mutex<Tokens>,
@@ -106,7 +108,7 @@ pub enum Fit {
 impl Visitor {
     /// A visitor that goes through this door; without credentials it is let in only where everybody is.
     pub fn new(door: Arc<Door>, clock: Clock, credentials: Option<Credentials>) -> Self {
-        Self { door, clock, credentials, tokens: Mutex::default() }
+        Self { dids: Dids::new(Arc::clone(&door)), door, clock, credentials, tokens: Mutex::default() }
     }
 
     /// Finds an agent by the address of its description, by its DID or by its domain, and reads what it says of itself.
@@ -116,9 +118,10 @@ impl Visitor {
         }
         if agent.starts_with("did:") {
             let did = Did::parse(agent).map_err(|_| CallError::Agent(agent.to_owned()))?;
-            let document = published(&self.door, &did, Clock::monotonic()).await?;
-            let url = described_at(document.root()).ok_or_else(|| CallError::Undescribed(agent.to_owned()))?;
-            return self.read(&url, Some((did, document))).await;
+            let keys = self.dids.resolve(&did, Clock::monotonic()).await?;
+            let url = keys.descriptions().find(|url| is_web(url)).map(str::to_owned);
+            let url = url.ok_or_else(|| CallError::Undescribed(agent.to_owned()))?;
+            return self.read(&url, Some(keys)).await;
         }
         let domain = Url::parse(&format!("https://{agent}/")).ok();
         let plain = domain.filter(|url| url.path() == "/" && !agent.contains(['/', '@', '?', '#']));
@@ -145,18 +148,17 @@ impl Visitor {
     }
 
     /// Reads a description; a DID that was named must stand behind it.
-    async fn read(&self, url: &str, named: Option<(Did, Document)>) -> Result<Agent, CallError> {
+    async fn read(&self, url: &str, named: Option<Arc<DidDocument>>) -> Result<Agent, CallError> {
         let response = self.fetch(Errand::Description, url).await?;
         let wrong = |reason: String| CallError::Description { url: url.to_owned(), reason };
         let first = description::read(&response.body, None).map_err(|error| wrong(error.to_string()))?;
-        let document = match (&named, &first.agent.did) {
-            (Some((did, document)), Some(own)) if did == own => Some(document.clone()),
+        let keys = match (&named, &first.agent.did) {
+            (Some(keys), Some(own)) if keys.did() == own => named.clone(),
             (Some(_), _) => return Err(CallError::Unbound(url.to_owned())),
-            (None, Some(did)) if did.method() == Method::Wba || did.method() == Method::Web => {
-                published(&self.door, did, Clock::monotonic()).await.ok()
-            }
-            (None, _) => None,
+            (None, Some(did)) => self.dids.resolve(did, Clock::monotonic()).await.ok(),
+            (None, None) => None,
         };
+        let document = keys.as_deref().map(listed).transpose()?;
         let origin = Origin { url: &response.url, did_document: document.as_ref().map(Document::root) };
         let reading = description::read(&response.body, Some(&origin)).map_err(|error| wrong(error.to_string()))?;
         let is_bound = origin.binds(&reading.agent).is_ok();
@@ -186,6 +188,7 @@ impl Visitor {
         }
         match response.status {
             200 => Ok(response),
+            401 if self.credentials.is_none() => Err(CallError::Identity),
             401 | 403 => Err(request::result(&Call::Words, "", &response).err().unwrap_or(CallError::Identity)),
             status => Err(CallError::Absent { url: url.to_owned(), status }),
         }
@@ -233,7 +236,7 @@ impl Visitor {
         let found = offers.iter().filter(chosen).find_map(|offer| Some((offer, offer.operation(&order.method)?)));
         let Some((offer, operation)) = found else {
             // An interface that cannot be read may be the one that has it.
-            if offers.is_empty() && !unread.is_empty() {
+            if !unread.is_empty() {
                 return Err(unread.remove(0).1);
             }
             let mut known: Vec<String> = offers.iter().filter(chosen).flat_map(Offer::names).collect();
@@ -323,15 +326,4 @@ fn embedded(agent: &Agent, at: &json::Pointer) -> Result<Definition, CallError> 
 fn link_of(agent: &Agent, interface: &Interface) -> Option<String> {
     let at = interface.at.child("url");
     agent.reading.links.iter().find(|link| link.at == at).map(|link| link.url.clone())
-}
-
-/// Where a DID document says that its agent is described.
-fn described_at(document: Node<'_>) -> Option<String> {
-    let services = document.get("service").map(Node::elements).into_iter().flatten();
-    let mut described = services.filter(|service| {
-        let kind = service.get("type");
-        let is = |node: Node<'_>| node.as_str() == Some("AgentDescription");
-        kind.is_some_and(|kind| is(kind) || kind.elements().any(is))
-    });
-    described.find_map(|service| service.get("serviceEndpoint")?.as_str()).filter(|url| is_web(url)).map(str::to_owned)
 }

@@ -5,6 +5,7 @@
 mod node;
 mod authenticate;
 pub mod call;
+pub mod crawl;
 mod lanes;
 mod quota;
 pub mod source;

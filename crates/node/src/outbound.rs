@@ -17,7 +17,6 @@ mod line;
 mod client;
 
 pub use client::{Client, ClientError};
-pub(crate) use dids::published;
 pub use dids::{DidError, Dids};
 pub use errand::Errand;
 pub use inquiry::{Inquiry, Response};

@@ -3,6 +3,7 @@
 mod check;
 mod init;
 mod publish;
+mod spec;
 
 pub(super) use check::{demanded, operation_line, operation_value};
 
@@ -40,7 +41,7 @@ pub(crate) struct Describe {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    Init(init::Init),
+    Init(Box<init::Init>),
     Publish(publish::Publish),
 }
 

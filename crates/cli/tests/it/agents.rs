@@ -1,7 +1,7 @@
 //! The public Python library's own client against the real binary: it signs, gets a token, and brings the token along.
 
 #[path = "../../../trust/tests/it/library.rs"]
-mod library;
+pub(crate) mod library;
 
 use crate::node::Node;
 use crate::run::Home;

@@ -163,3 +163,39 @@ fn a_description_is_fetched_and_held_against_its_address() {
     assert!(server.join().unwrap().starts_with("GET /ad.json HTTP/1.1"));
     ran.says("D3").says("D4").says("does not confirm this address").complains("the DID document cannot be had");
 }
+
+#[test]
+fn an_agent_of_openagentspec_is_described_by_its_own_file() {
+    let home = Home::new("describe-spec");
+    let spec = "examples/descriptions/pilot-agent.yaml";
+    let url = "https://harbour.example/agents/pilot/ad.json";
+    let drafted =
+        home.run(&["describe", "init", "--url", url, "--agent", spec, "--did", "did:wba:harbour.example:agents:pilot"]);
+    let drafted = drafted.exits(0);
+    let written = drafted.json();
+    assert_eq!((&written["name"], &written["owner"]["name"]), (&json!("pilot"), &json!("harbour-office")));
+    assert_eq!(written["description"], "Brings ships to a free berth.");
+    let names: Vec<&str> =
+        written["services"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["berths", "tides"]);
+    assert_eq!(written["services"][1]["@id"], "https://ferry.example/agents/tides");
+    let words = &written["interfaces"][0];
+    assert_eq!(words["url"], "https://harbour.example/agents/pilot/pilot-agent.yaml");
+    assert!(words["description"].as_str().unwrap().starts_with("You bring ships"));
+    let path = home.file("ad.json", &drafted.out);
+    home.run(&["describe", &path, "--strict"]).exits(0);
+    for (wrong, place) in [
+        ("kind: openagentspec:v2/agent", "kind"),
+        ("name: Pilot", "name"),
+        ("capabilities: [a]", "capabilities"),
+        ("owner: ''", "owner"),
+    ] {
+        let member = wrong.split(':').next().unwrap();
+        let whole =
+            std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(spec)).unwrap();
+        let mut kept: Vec<&str> = whole.split("\n\n").filter(|part| !part.starts_with(member)).collect();
+        kept.push(wrong);
+        let file = home.file("wrong.yaml", &kept.join("\n\n"));
+        home.run(&["describe", "init", "--url", url, "--agent", &file]).exits(1).complains(&format!("`{place}`"));
+    }
+}

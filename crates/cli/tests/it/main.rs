@@ -11,6 +11,8 @@ mod bringing;
 #[cfg(test)]
 mod calling;
 #[cfg(test)]
+mod crawling;
+#[cfg(test)]
 mod describing;
 #[cfg(test)]
 mod examining;
@@ -32,6 +34,8 @@ mod negotiating;
 mod node;
 #[cfg(test)]
 mod pages;
+#[cfg(test)]
+mod peers;
 #[cfg(test)]
 mod receipts;
 #[cfg(test)]

@@ -125,31 +125,19 @@ impl Shared {
     }
 
     async fn fetch_document(&self, did: &Did, now: Instant) -> Result<(DidDocument, usize), DidError> {
-        let (published, bytes) = fetched(&self.door, did, now).await?;
-        Ok((judged(&published, did)?, bytes))
+        let url = did.document_url().ok_or(DidError::MethodNotSupported)?;
+        let body = self.door.fetch(Errand::DidDocument, &url, now).await?;
+        let document =
+            Document::parse(&body, &DOCUMENT_LIMITS).map_err(|error| DidError::DocumentNotJson(error.code))?;
+        let document =
+            DidDocument::read(document.root(), did).map_err(|error| DidError::DocumentInvalid(error.problem))?;
+        Ok((document, body.len()))
     }
 
     /// A poisoned lock guards nothing half-done here: every change is whole before the next can fail.
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-async fn fetched(door: &Door, did: &Did, now: Instant) -> Result<(Document, usize), DidError> {
-    let url = did.document_url().ok_or(DidError::MethodNotSupported)?;
-    let body = door.fetch(Errand::DidDocument, &url, now).await?;
-    let document = Document::parse(&body, &DOCUMENT_LIMITS).map_err(|error| DidError::DocumentNotJson(error.code))?;
-    Ok((document, body.len()))
-}
-
-fn judged(published: &Document, did: &Did) -> Result<DidDocument, DidError> {
-    DidDocument::read(published.root(), did).map_err(|error| DidError::DocumentInvalid(error.problem))
-}
-
-/// The document of a DID as its host publishes it, with all that it says beside keys; judged, and not remembered.
-pub(crate) async fn published(door: &Door, did: &Did, now: Instant) -> Result<Document, DidError> {
-    let (published, _) = fetched(door, did, now).await?;
-    judged(&published, did).map(|_| published)
 }
 
 /// Why there is no document for a DID.

@@ -167,7 +167,86 @@ def call(document, url, method="GET", body=None, fresh=False):
     return {"status": reply["status_code"], "text": reply["text"], "tokens": tokens}
 
 
-OPERATIONS = {function.__name__: function for function in (create, sign, legacy, publish, verify, call)}
+def kept(document):
+    """Where the library finds a name and its key."""
+    paths = [os.path.join(FOLDER, f"{document['id'].rsplit(':', 1)[-1]}.{name}") for name in ("json", "pem")]
+    with open(paths[0], "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    with open(paths[1], "wb") as file:
+        file.write(KEYS[document["id"]])
+    return paths
+
+
+def discover(document, url, method, params):
+    """Finds an agent with the library's own client, lists its tools and calls one."""
+    from anp.authentication import DIDWbaAuthHeader
+    from anp.openanp import RemoteAgent
+
+    async def run():
+        agent = await RemoteAgent.discover(url, DIDWbaAuthHeader(*kept(document)))
+        tools = [tool["function"]["name"] for tool in agent.tools]
+        result = await agent.call(method, **params)
+        return {"name": agent.name, "methods": list(agent.method_names), "tools": tools, "result": result}
+
+    return asyncio.run(run())
+
+
+def crawl(document, url, tool, arguments):
+    """Reads an agent with the library's crawler, lists its tools and calls one."""
+    from anp.anp_crawler.anp_crawler import ANPCrawler
+
+    async def run():
+        crawler = ANPCrawler(*kept(document))
+        await crawler.fetch_text(url)
+        return {"tools": crawler.list_available_tools(), "result": await crawler.execute_tool_call(tool, arguments)}
+
+    return asyncio.run(run())
+
+
+def agent(port):
+    """Starts the library's own server with an agent that adds, behind its own verifier; `port` is that of the names."""
+    import socket
+
+    import uvicorn
+    from anp.openanp import AgentConfig, Context, anp_agent, interface
+    from anp.openanp.middleware import create_auth_middleware
+    from fastapi import FastAPI
+
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    url = f"https://localhost:{listener.getsockname()[1]}/calc/ad.json"
+    document, _ = did_wba.create_did_wba_document(
+        "localhost", port=port, path_segments=["calc"], agent_description_url=url
+    )
+
+    @anp_agent(AgentConfig(name="Calc", did=document["id"], description="Adds.", prefix="/calc"))
+    class Calc:
+        @interface
+        async def add(self, a: int, b: int) -> int:
+            """Add two numbers."""
+            return a + b
+
+        @interface(mode="link")
+        async def whoami(self, ctx: Context) -> dict:
+            """Say who calls."""
+            return {"did": ctx.did}
+
+    app = FastAPI()
+    app.include_router(Calc.router())
+    config = DidWbaVerifierConfig(jwt_private_key=SECRET, jwt_public_key=SECRET, jwt_algorithm="HS256")
+    app.middleware("http")(create_auth_middleware(config))
+    pem = os.path.join(FOLDER, "server.pem")
+    server = uvicorn.Server(uvicorn.Config(app, ssl_certfile=pem, ssl_keyfile=pem, log_level="critical"))
+    threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True).start()
+    while not server.started:
+        time.sleep(0.01)
+    return {"url": url, "document": document}
+
+
+OPERATIONS = {
+    function.__name__: function
+    for function in (create, sign, legacy, publish, verify, call, discover, crawl, agent)
+}
 
 print(json.dumps({"port": host()}), flush=True)
 for line in sys.stdin:

@@ -59,15 +59,18 @@ impl Drop for Library {
 
 /// The interpreter of an environment that has the library; what is there from an earlier run is used again.
 fn install(folder: &Path, version: &str) -> PathBuf {
-    let (python, ready) = (folder.join("bin/python"), folder.join("ready"));
+    let (python, ready) = (folder.join("bin/python"), folder.join("ready-to-serve"));
     // Tests run side by side, and one of them installs.
     let lock = File::create(folder.with_extension("lock")).unwrap();
     lock.lock().unwrap();
     if !ready.exists() {
         let _ = fs::remove_dir_all(folder);
         run(Command::new("python3").args(["-m", "venv"]).arg(folder));
-        let package = format!("anp=={version}");
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", &package]));
+        // Its own server needs the other two, and not all that its extra brings.
+        let packages = [&format!("anp=={version}"), "fastapi<1", "uvicorn<1"];
+        run(Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+            .args(packages));
         fs::write(ready, "").unwrap();
     }
     python

@@ -1,6 +1,7 @@
 //! `rialto describe init`: a description from flags, from a definition, and for the rest from a short dialogue.
 
 use super::check::{definition, strictly};
+use super::spec::Spec;
 use crate::clock;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Text};
@@ -20,7 +21,8 @@ use trust::{Did, Method};
 #[command(after_help = "\
 Example:
   rialto describe init --url https://agent.example/ad.json --openrpc interface.json -o ad.json
-  rialto describe init --url https://agent.example/ad.json --openapi openapi.yaml --owner 'Ferry Works' -o ad.json")]
+  rialto describe init --url https://agent.example/ad.json --openapi openapi.yaml --owner 'Ferry Works' -o ad.json
+  rialto describe init --url https://agent.example/agents/pilot/ad.json --agent pilot.yaml -o ad.json")]
 pub(crate) struct Init {
     /// Where the description will be found
     #[arg(long, value_name = "URL")]
@@ -62,6 +64,10 @@ pub(crate) struct Init {
     #[arg(long, value_name = "FILE")]
     words: Vec<PathBuf>,
 
+    /// An OpenAgentSpec file: its name, description, owner and capabilities are the agent's, its intent is an interface
+    #[arg(long, value_name = "FILE")]
+    agent: Option<PathBuf>,
+
     /// Where to write it [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -85,6 +91,7 @@ impl Init {
                 definitions.push((path, kind, definition(path)?));
             }
         }
+        let spec = self.agent.as_deref().map(Spec::read).transpose()?;
         let known = known(definitions.iter().map(|(_, _, definition)| definition));
         let mut lines = stdin().lock();
         let url = ask(self.url, None, "--url", "where will the description be found", &mut lines)?;
@@ -93,12 +100,29 @@ impl Init {
                 Failure::usage("--url is no http or https address").help("write it like https://agent.example/ad.json")
             );
         }
-        let name = ask(self.name, known.name, "--name", "what do people call the agent", &mut lines)?;
-        let description = ask(self.description, known.description, "--description", "what does it do", &mut lines)?;
+        // What the file says needs no question.
+        let (said_name, said_description) = match &spec {
+            Some(spec) => (self.name.or(Some(spec.name.clone())), self.description.or(Some(spec.description.clone()))),
+            None => (self.name, self.description),
+        };
+        let name = ask(said_name, known.name, "--name", "what do people call the agent", &mut lines)?;
+        let description = ask(said_description, known.description, "--description", "what does it do", &mut lines)?;
         let usual = format!("did:wba:{}", authority(&url).replace(':', "%3A"));
         let did = did(&ask(self.did, Some(usual), "--did", "what is its DID", &mut lines)?)?;
         let interfaces: Result<Vec<_>, _> =
             definitions.iter().map(|(path, kind, definition)| interface(&url, path, *kind, definition)).collect();
+        let mut interfaces = interfaces?;
+        if let (Some(spec), Some(path)) = (&spec, &self.agent) {
+            let file = file_name(path)?;
+            interfaces.push(DraftInterface {
+                name: spec.name.clone(),
+                description: spec.intent.clone(),
+                url: beside(&url, file),
+                definition: DraftDefinition::Words,
+            });
+        }
+        let services = spec.as_ref().map(|spec| spec.services(&url)).unwrap_or_default();
+        let owner = self.owner.or(spec.map(|spec| spec.owner));
         let now = Instant::from_unix(clock::now().seconds(), 0);
         let draft = Draft {
             url,
@@ -109,10 +133,10 @@ impl Init {
             language: self.language,
             created: Some(now),
             modified: Some(now),
-            owner: self.owner.map(|name| DraftOwner::Organization(name, None)),
+            owner: owner.map(|name| DraftOwner::Organization(name, None)),
             products: Vec::new(),
-            services: Vec::new(),
-            interfaces: interfaces?,
+            services,
+            interfaces,
         };
         let written = format!("{:#}", draft.write());
         strictly(&Text::carried("the draft", &written))?;
@@ -171,10 +195,7 @@ fn authority(url: &str) -> &str {
 }
 
 fn interface(agent: &str, path: &Path, kind: Kind, definition: &Definition) -> Result<DraftInterface, Failure> {
-    let file = path.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name)).ok_or_else(|| {
-        Failure::usage(format!("the name of `{}` cannot stand in an address", path.display()))
-            .help("use letters, digits, `-`, `_` and `.`")
-    })?;
+    let file = file_name(path)?;
     let by_rpc = definition.operations.iter().any(|operation| operation.call == Call::Rpc);
     let written = match kind {
         Kind::OpenRpc if !by_rpc => {
@@ -185,13 +206,25 @@ fn interface(agent: &str, path: &Path, kind: Kind, definition: &Definition) -> R
         Kind::OpenApi => DraftDefinition::OpenApi,
         Kind::Words => DraftDefinition::Words,
     };
-    let folder = agent.rsplit_once('/').map_or(agent, |(folder, _)| folder);
     let name = definition.title.clone().unwrap_or_else(|| file.to_owned());
     let description = definition.description.clone().unwrap_or_else(|| match definition.operations.as_slice() {
         [] => name.clone(),
         operations => operations.iter().take(5).map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "),
     });
-    Ok(DraftInterface { name, description, url: format!("{folder}/{file}"), definition: written })
+    Ok(DraftInterface { name, description, url: beside(agent, file), definition: written })
+}
+
+/// The name under which a file lies beside the description.
+fn file_name(path: &Path) -> Result<&str, Failure> {
+    path.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name)).ok_or_else(|| {
+        Failure::usage(format!("the name of `{}` cannot stand in an address", path.display()))
+            .help("use letters, digits, `-`, `_` and `.`")
+    })
+}
+
+fn beside(agent: &str, file: &str) -> String {
+    let folder = agent.rsplit_once('/').map_or(agent, |(folder, _)| folder);
+    format!("{folder}/{file}")
 }
 
 fn is_plain(name: &str) -> bool {
