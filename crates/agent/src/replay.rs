@@ -22,7 +22,7 @@ pub enum Replay {
         /// The number of the recorded step, from 0.
         at: usize,
         /// What was recorded.
-        was: Step,
+        was: Box<Step>,
         /// What would have happened instead.
         would: Box<Next>,
     },
@@ -38,7 +38,7 @@ pub fn replay(agent: &Agent, steps: &[Step]) -> Result<Replay, Misplaced> {
     for (at, was) in steps_left {
         let would = next(agent, &registry, &engagement);
         if !agrees(&was, &would) {
-            return Ok(Replay::Differs { at, was, would: Box::new(would) });
+            return Ok(Replay::Differs { at, was: Box::new(was), would: Box::new(would) });
         }
         engagement.record(was)?;
     }
