@@ -3,7 +3,11 @@
 #[cfg(test)]
 mod configuration;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod models;
+#[cfg(test)]
+mod packages;
 #[cfg(test)]
 mod programs;
 #[cfg(test)]
