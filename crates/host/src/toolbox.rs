@@ -75,6 +75,11 @@ impl Shelf {
         })
     }
 
+    /// Whether a name is taken.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.reading(|held| held.tools.contains_key(name))
+    }
+
     /// Takes away what an entry no longer has.
     pub(crate) fn keep(&self, entry: &str, names: &[String]) {
         self.writing(|held| held.tools.retain(|name, tool| tool.entry() != entry || names.contains(name)));

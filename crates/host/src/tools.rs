@@ -4,19 +4,21 @@ mod command;
 mod fixed;
 mod group;
 mod mcp;
+mod remote;
 
 use crate::ConfigurationError;
 use crate::credentials::{Identity, Vault, World};
 use crate::definition::Definition;
 use crate::fields::Fields;
 use crate::http::Http;
-use crate::name::is_name;
+use crate::name::{is_name, tool_name};
 use crate::tool::{Hand, TIME_DEFAULT, TIME_MAX, Tool};
-use crate::toolbox::Shelf;
+use crate::toolbox::{Shelf, Taken};
 use command::Command;
 use fixed::Fixed;
 pub(crate) use fixed::covers;
 use json::{Pointer, Value, json};
+use remote::Remote;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -35,6 +37,8 @@ pub(crate) struct Entry {
 enum Kind {
     /// One tool, ready to be called.
     One(Definition, Arc<dyn Hand>),
+    /// Some behind HTTP.
+    Remote(Vec<(Definition, Remote)>),
     /// Those of a server.
     Mcp(Arc<mcp::Server>),
 }
@@ -73,11 +77,34 @@ impl Entry {
         let kind = match fields.needed_text("kind")? {
             "static" => Kind::One(definition(name, &fields)?, Arc::new(Fixed::read(&fields)?)),
             "command" => Kind::One(definition(name, &fields)?, Arc::new(Command::read(&fields, world)?)),
+            "json-rpc" => Kind::Remote(vec![(definition(name, &fields)?, Remote::rpc(&fields)?)]),
+            "http-json" => {
+                let (mut definition, remote) = (definition(name, &fields)?, Remote::json(&fields)?);
+                definition.input = remote.chosen_inputs().unwrap_or(definition.input);
+                Kind::Remote(vec![(definition, remote)])
+            }
+            "openapi" => Kind::Remote(operations(name, &fields, world)?),
             "mcp" => Kind::Mcp(Arc::new(mcp::Server::read(name, &fields, world, time)?)),
-            _ => return Err(fields.wrong("kind", "known kinds are `mcp`, `command` and `static`")),
+            _ => {
+                return Err(fields.wrong(
+                    "kind",
+                    "known kinds are `mcp`, `openapi`, `json-rpc`, `http-json`, `command` and `static`",
+                ));
+            }
         };
         fields.finish()?;
         Ok(Self { name: name.to_owned(), at: at.clone(), time, text_property, kind })
+    }
+
+    fn put(&self, shelf: &Shelf, definition: &Definition, hand: Arc<dyn Hand>) -> Result<(), ConfigurationError> {
+        if shelf.has(&definition.name) {
+            let taken = Taken(definition.name.clone());
+            return Err(ConfigurationError::new(&self.at, taken.to_string()));
+        }
+        let tool = Tool::new(definition.clone(), &self.name, hand)
+            .within(self.time)
+            .taking_text_as(self.text_property.clone());
+        shelf.put(tool).map_err(|taken| ConfigurationError::new(&self.at, taken.to_string()))
     }
 
     /// Brings its tools to the shelf, and has somebody watch them where they come and go.
@@ -88,12 +115,12 @@ impl Entry {
         vault: &Vault,
     ) -> Result<Option<Watched>, ConfigurationError> {
         match &self.kind {
-            Kind::One(definition, hand) => {
-                let tool = Tool::new(definition.clone(), &self.name, Arc::clone(hand))
-                    .within(self.time)
-                    .taking_text_as(self.text_property.clone());
-                let taken = |taken: crate::toolbox::Taken| ConfigurationError::new(&self.at, taken.to_string());
-                shelf.put(tool).map_err(taken).map(|()| None)
+            Kind::One(definition, hand) => self.put(shelf, definition, Arc::clone(hand)).map(|()| None),
+            Kind::Remote(tools) => {
+                for (definition, remote) in tools {
+                    self.put(shelf, definition, Arc::new(remote.reached(http)))?;
+                }
+                Ok(None)
             }
             Kind::Mcp(server) => {
                 let listing = match server.list_as() {
@@ -108,6 +135,31 @@ impl Entry {
             }
         }
     }
+}
+
+/// The operations of a document, named after the entry and, where there is one for it, by `rename`.
+fn operations(
+    name: &str,
+    fields: &Fields<'_>,
+    world: &World<'_>,
+) -> Result<Vec<(Definition, Remote)>, ConfigurationError> {
+    let (mut tools, idempotent) = (Vec::new(), fields.texts("idempotent")?);
+    let renames = fields.entries("rename")?;
+    for (operation, remote) in remote::operations(fields, world.folder)? {
+        let renamed =
+            renames.iter().find(|(theirs, ..)| *theirs == operation.name).and_then(|(_, ours, _)| ours.as_str());
+        let ours = renamed.filter(|ours| is_name(ours)).map(str::to_owned).or_else(|| tool_name(name, &operation.name));
+        let unnamed = || fields.wrong("rename", "an operation has a name that cannot be written here; give it one");
+        let definition = Definition {
+            name: ours.ok_or_else(unnamed)?,
+            description: operation.description.clone().unwrap_or_default(),
+            input: remote::inputs(&operation),
+            output: operation.result.clone(),
+            idempotent: idempotent.contains(&operation.name),
+        };
+        tools.push((definition, remote));
+    }
+    Ok(tools)
 }
 
 /// What the operator says of a tool that says nothing itself.

@@ -11,6 +11,8 @@ mod packages;
 #[cfg(test)]
 mod programs;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod tools;
 #[cfg(test)]
 mod wire;
