@@ -3,7 +3,9 @@
 //! The statements are SQL that PostgreSQL reads, too, but for `BLOB` and `INTEGER PRIMARY KEY`.
 
 /// The version of the file format; a file of a later one is refused, one of an earlier one is brought up to it.
-pub(crate) const FORMAT: u32 = 3;
+///
+/// Format 4 is left to a kind of records that another program writes; its tables are those of format 3.
+pub(crate) const FORMAT: u32 = 5;
 
 /// Marks a file as ours ("RIAL").
 pub(crate) const APPLICATION: u32 = 0x5249_414c;
@@ -122,5 +124,43 @@ CREATE TABLE branch (
     position        INTEGER NOT NULL,
     hash            BLOB    NOT NULL,
     PRIMARY KEY (level, position)
+) WITHOUT ROWID;
+";
+
+/// What format 5 added: documents about agents, engagements with them, and the steps of each.
+pub(crate) const ENGAGEMENTS: &str = "
+CREATE TABLE spec (
+    digest      TEXT    NOT NULL PRIMARY KEY,
+    agent       TEXT    NOT NULL,
+    at          INTEGER NOT NULL,
+    body        BLOB    NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE engagement (
+    number      INTEGER PRIMARY KEY,
+    id          TEXT    NOT NULL,
+    agent       TEXT    NOT NULL,
+    document    TEXT    NOT NULL,
+    caller      TEXT,
+    parent      TEXT,
+    place       TEXT,
+    begun_at    INTEGER NOT NULL,
+    reached      INTEGER NOT NULL,
+    reviewer    TEXT,
+    due         INTEGER NOT NULL,
+    checksum    BLOB    NOT NULL
+);
+CREATE UNIQUE INDEX engagement_by_id ON engagement (id);
+CREATE INDEX engagement_by_caller ON engagement (caller, number);
+CREATE INDEX engagement_by_reviewer ON engagement (reviewer, number) WHERE reviewer IS NOT NULL;
+CREATE INDEX engagement_by_reached ON engagement (reached, number) WHERE reached < 2;
+
+CREATE TABLE step (
+    engagement  INTEGER NOT NULL,
+    position    INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    body        BLOB    NOT NULL,
+    checksum    BLOB    NOT NULL,
+    PRIMARY KEY (engagement, position)
 ) WITHOUT ROWID;
 ";
