@@ -13,12 +13,73 @@ mod words;
 use crate::agent::servers;
 use crate::finding::{EE, EW, Findings, WI};
 use crate::write::put;
-use crate::yaml::{Code, DEFINITION_LIMITS, Refusal, parse_yaml};
 use crate::{Rule, is_web};
 pub use inline::INLINED_NODES_MAX;
 use inline::Inliner;
-use json::{Document, Map, Node, Pointer, Value, json};
+use json::{Document, Exceeded, Limits, Map, Node, ParseError, Pointer, Value, json, yaml};
 use std::collections::BTreeSet;
+
+/// How large the definition of an interface may be, in YAML and in JSON.
+pub const DEFINITION_LIMITS: Limits = Limits { subject: "interface definition", bytes: 512 * 1024, ..Limits::DOCUMENT };
+
+/// Why a document about an interface is refused; the names are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The bytes are no acceptable YAML or JSON; that code says why.
+    Yaml(yaml::Code),
+    /// No form of interface definition that we know.
+    Unknown,
+}
+
+impl Code {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Yaml(code) => code.name(),
+            Self::Unknown => "interface_unknown",
+        }
+    }
+}
+
+/// A definition that is refused: what is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{detail} at `{at}`")]
+pub struct Refusal {
+    /// What is wrong.
+    pub code: Code,
+    /// The place in the document.
+    pub at: Pointer,
+    /// Line and column, from 1, where they are known.
+    pub position: Option<(usize, usize)>,
+    /// What is wrong, in words, and what would be right.
+    pub detail: String,
+    /// The limit that was passed, if one was.
+    pub limit: Option<Exceeded>,
+}
+
+impl Refusal {
+    fn unknown(detail: &str) -> Self {
+        Self { code: Code::Unknown, at: Pointer::root(), position: None, detail: detail.to_owned(), limit: None }
+    }
+}
+
+impl From<yaml::Refusal> for Refusal {
+    fn from(refusal: yaml::Refusal) -> Self {
+        let yaml::Refusal { code, at, position, detail, limit } = refusal;
+        Self { code: Code::Yaml(code), at, position, detail, limit }
+    }
+}
+
+impl From<ParseError> for Refusal {
+    fn from(error: ParseError) -> Self {
+        yaml::Refusal::from(error).into()
+    }
+}
+
+/// Reads the YAML of a definition into a document.
+pub fn parse_yaml(bytes: &[u8]) -> Result<Document, Refusal> {
+    Ok(yaml::parse(bytes, &DEFINITION_LIMITS)?.document)
+}
 
 /// Operations of one definition that are read; what comes after them is a finding.
 pub const OPERATIONS_MAX: usize = 1_000;
@@ -166,14 +227,14 @@ impl Definition {
             () if text("openapi").is_some_and(|version| version.starts_with("3.")) => Format::OpenApi,
             () if root.get("openapi").is_some() || root.get("swagger").is_some() => {
                 let detail = "this version of OpenAPI is not read; bring it to OpenAPI 3";
-                return Err(Refusal::new(Code::Unknown, Pointer::root(), detail));
+                return Err(Refusal::unknown(detail));
             }
             () if root.get("methods").is_some() => Format::JsonRpc,
             () if words::is_one(root) => Format::Words,
             () => {
                 let detail =
                     "this is neither OpenAPI nor OpenRPC, no list of JSON-RPC methods and no interface in words";
-                return Err(Refusal::new(Code::Unknown, Pointer::root(), detail));
+                return Err(Refusal::unknown(detail));
             }
         };
         let mut builder =

@@ -10,7 +10,7 @@
 //! | Table 2, activation | `security` |
 //! | what a description leads to, and where it was found | `links`, `origin` |
 //! | ANP-08, discovery | `discovery` |
-//! | interface definition documents | `definition`, `yaml` |
+//! | interface definition documents | `definition` (in YAML by `json::yaml`) |
 //!
 //! INVARIANT: no IO, clock, randomness or logging in this crate; nothing is fetched, a remote `@context` least of all,
 //! and what a description means is read from its JSON, never from an expansion of it.
@@ -34,10 +34,12 @@ mod write;
 mod discovery;
 
 mod definition;
-mod yaml;
 
 pub use agent::{AgentDescription, Owner, Resource, ResourceKind};
-pub use definition::{Call, Definition, Format, INLINED_NODES_MAX, OPERATIONS_MAX, Operation, Parameter, Place};
+pub use definition::{
+    Call, Code, DEFINITION_LIMITS, Definition, Format, INLINED_NODES_MAX, OPERATIONS_MAX, Operation, Parameter, Place,
+    Refusal, parse_yaml,
+};
 pub use discovery::{ITEMS_MAX, Item, PAGES_MAX, Page, Stop, WELL_KNOWN, Walk, pages};
 pub use finding::{FINDINGS_MAX, Finding, Findings, Grade, Mode};
 pub use interface::{Interface, InterfaceKind};
@@ -48,7 +50,6 @@ pub use rule::Rule;
 pub use security::{Access, Activation, Requirement, Scheme, Security};
 pub use uri::{is_web, same_origin};
 pub use write::{Draft, DraftDefinition, DraftInterface, DraftOwner, DraftResource};
-pub use yaml::{Code, DEFINITION_LIMITS, Refusal, parse_yaml};
 
 /// The namespace of agent descriptions (ADP Namespaces).
 pub const NAMESPACE: &str = vocabulary::AD;

@@ -14,6 +14,7 @@ mod pointer;
 mod canonical;
 mod build;
 mod instant;
+pub mod yaml;
 
 pub use build::{Builder, Open, Piece};
 pub use canonical::{Writer, canonical, canonical_value, canonical_without, compare_keys};

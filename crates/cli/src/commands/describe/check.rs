@@ -9,7 +9,7 @@ use crate::{advice, clock};
 use description::{
     Access, Activation, Call, Code, Definition, Findings, Mode, Operation, Origin, Reading, Refusal, Requirement,
 };
-use json::{Document, Limits, Pointer, Value, json};
+use json::{Document, Limits, Pointer, Value, json, yaml};
 use node::{Door, DoorPolicy, Errand, Line, Message};
 use std::path::Path;
 use std::time::Duration;
@@ -172,7 +172,7 @@ fn define(text: &Text, mode: Mode, json: bool) -> Result<Exit, Failure> {
 pub(super) fn refused(text: &Text, refusal: &Refusal) -> Failure {
     let position = match (refusal.code, refusal.position) {
         (_, Some(position)) => Some(position),
-        (Code::Json(_), None) => text.locate(&refusal.at),
+        (Code::Yaml(yaml::Code::Json(_)), None) => text.locate(&refusal.at),
         (_, None) => None,
     };
     let position = position.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();

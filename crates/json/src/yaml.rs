@@ -1,22 +1,22 @@
-//! YAML as the texts use it for interface definitions: the values of JSON in another spelling.
+//! YAML as the texts use it: the values of JSON in another spelling.
 //!
 //! The core schema of YAML 1.2 decides what a plain scalar is; a key is the text that stands there, so `200:` is "200".
 //! What makes YAML more than JSON is refused: anchors and aliases, merge keys, tags, several documents, keys that are no
-//! scalars, infinity. So what is read is as large as what was written (decisions/0163).
+//! scalars, infinity. So what is read is as large as what was written (decisions/0163). Where each value stands is kept,
+//! so that whoever judges it can point at a line.
 //!
 //! INVARIANT: no recursion, and no more values than the limit before anything is built from them.
 
+use crate::{Document, Exceeded, Limits, Map, ParseError, Pointer};
 use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span};
-use json::{Document, Exceeded, Limits, Map, ParseError, Pointer, Value};
+use serde_json::Value;
+use std::collections::HashMap;
 
-/// How large the definition of an interface may be, in YAML and in JSON.
-pub const DEFINITION_LIMITS: Limits = Limits { subject: "interface definition", bytes: 512 * 1024, ..Limits::DOCUMENT };
-
-/// Why a document about an interface is refused; the names are stable.
+/// Why bytes are refused; the names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// The bytes are no acceptable JSON; the JSON code says why.
-    Json(json::Code),
+    Json(crate::Code),
     /// The bytes are no YAML.
     Syntax,
     /// An anchor, an alias or a merge key.
@@ -29,8 +29,6 @@ pub enum Code {
     ManyDocuments,
     /// Something that JSON does not have.
     NotJson,
-    /// No form of interface definition that we know.
-    Unknown,
 }
 
 impl Code {
@@ -44,7 +42,6 @@ impl Code {
             Self::DuplicateKey => "yaml_duplicate_key",
             Self::ManyDocuments => "yaml_many_documents",
             Self::NotJson => "yaml_not_json",
-            Self::Unknown => "interface_unknown",
         }
     }
 }
@@ -66,7 +63,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn new(code: Code, at: Pointer, detail: &str) -> Self {
+    fn new(code: Code, at: Pointer, detail: &str) -> Self {
         Self { code, at, position: None, detail: detail.to_owned(), limit: None }
     }
 }
@@ -79,51 +76,138 @@ impl From<ParseError> for Refusal {
     }
 }
 
-/// Reads YAML into a document.
-pub fn parse_yaml(bytes: &[u8]) -> Result<Document, Refusal> {
-    if bytes.len() > DEFINITION_LIMITS.bytes as usize {
-        return Err(exceeded(json::Code::TooLarge, "bytes", DEFINITION_LIMITS.bytes, bytes.len(), Pointer::root()));
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// In the line, without quotes; a list or a map, too.
+    Plain,
+    /// In quotes of either kind.
+    Quoted,
+    /// Line by line after a `|`.
+    Literal,
+    /// As a paragraph after a `>`.
+    Folded,
+}
+
+/// Where a value is written; lines and columns count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The line and column of its name, where it has one.
+    pub key: Option<(usize, usize)>,
+    /// The line and column at which the value begins.
+    pub value: (usize, usize),
+    /// How it is written.
+    pub style: Style,
+}
+
+/// A document, and where its values are written.
+#[derive(Clone, Debug, Default)]
+pub struct Yaml {
+    /// What it says.
+    pub document: Document,
+    marks: Option<Marked>,
+}
+
+impl Yaml {
+    /// Where the value at this place is written.
+    pub fn mark(&self, at: &Pointer) -> Option<Mark> {
+        Marked::find(self.marks.as_ref(), at)
+    }
+}
+
+/// The marks of a value and of what is inside it, as a tree beside the document: places spelled out one by one would
+/// take far more room than what was written.
+#[derive(Clone, Debug)]
+struct Marked {
+    mark: Mark,
+    elements: Vec<Marked>,
+    members: HashMap<String, Marked>,
+}
+
+impl Marked {
+    fn new(mark: Mark) -> Self {
+        Self { mark, elements: Vec::new(), members: HashMap::new() }
+    }
+
+    fn find(root: Option<&Self>, at: &Pointer) -> Option<Mark> {
+        let mut here = root?;
+        for segment in Pointer::segments(at.as_str()) {
+            let segment = segment.ok()?;
+            let element = Pointer::as_index(&segment).and_then(|index| here.elements.get(index));
+            here = element.or_else(|| here.members.get(&segment))?;
+        }
+        Some(here.mark)
+    }
+}
+
+/// Reads YAML within `limits`.
+pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Yaml, Refusal> {
+    if bytes.len() > limits.bytes as usize {
+        return Err(exceeded(limits, crate::Code::TooLarge, "bytes", limits.bytes, bytes.len(), Pointer::root()));
     }
     let text =
         std::str::from_utf8(bytes).map_err(|_| Refusal::new(Code::Syntax, Pointer::root(), "this is no UTF-8"))?;
-    let value = Loader::default().load(text)?;
-    Ok(Document::parse(value.to_string().as_bytes(), &DEFINITION_LIMITS)?)
+    let mut loader = Loader::new(limits);
+    loader.load(text)?;
+    let (value, marks) = loader.done.map_or((Value::Null, None), |(value, marked)| (value, Some(marked)));
+    match Document::parse(value.to_string().as_bytes(), limits) {
+        Ok(document) => Ok(Yaml { document, marks }),
+        Err(error) => {
+            let position = Marked::find(marks.as_ref(), &error.at).map(|mark| mark.value);
+            Err(Refusal { position, ..Refusal::from(error) })
+        }
+    }
 }
 
-fn exceeded(code: json::Code, name: &str, max: u32, got: usize, at: Pointer) -> Refusal {
-    let name = format!("{}.{name}", DEFINITION_LIMITS.subject);
+fn exceeded(limits: &Limits, code: crate::Code, name: &str, max: u32, got: usize, at: Pointer) -> Refusal {
+    let name = format!("{}.{name}", limits.subject);
     let detail = format!("{name} is at most {max}, here {got}");
     let limit = Exceeded { name, max: u64::from(max), got: got as u64 };
     Refusal { code: Code::Json(code), at, position: None, detail, limit: Some(limit) }
 }
 
 /// A container that is not complete.
-enum Open {
+struct Open {
+    container: Container,
+    marked: Marked,
+}
+
+enum Container {
     List(Vec<Value>),
     Map(Map, Option<String>),
 }
 
 /// Builds a value from the events of the parser.
-#[derive(Default)]
-struct Loader {
+struct Loader<'a> {
+    limits: &'a Limits,
     open: Vec<Open>,
     nodes: usize,
     documents: usize,
-    done: Option<Value>,
+    key_at: Option<(usize, usize)>,
+    done: Option<(Value, Marked)>,
 }
 
-impl Loader {
-    fn load(mut self, text: &str) -> Result<Value, Refusal> {
+impl<'a> Loader<'a> {
+    fn new(limits: &'a Limits) -> Self {
+        Self { limits, open: Vec::new(), nodes: 0, documents: 0, key_at: None, done: None }
+    }
+
+    fn load(&mut self, text: &str) -> Result<(), Refusal> {
         let mut options = Options::default();
         options.set_emit_comments(false);
         for next in Parser::new_from_str_with_options(text, options) {
             let (event, span) = next.map_err(|error| self.unreadable(&error))?;
-            self.take(event).map_err(|mut refusal| {
-                refusal.position = Some(position(&span));
+            let position = position(&span);
+            self.take(event, position).map_err(|mut refusal| {
+                refusal.position = Some(position);
                 refusal
             })?;
         }
-        Ok(self.done.unwrap_or(Value::Null))
+        Ok(())
+    }
+
+    fn mark(&mut self, value: (usize, usize), style: Style) -> Marked {
+        Marked::new(Mark { key: self.key_at.take(), value, style })
     }
 
     fn unreadable(&self, error: &ScanError) -> Refusal {
@@ -132,7 +216,7 @@ impl Loader {
         Refusal { position: Some((marker.line(), marker.col() + 1)), ..refusal }
     }
 
-    fn take(&mut self, event: Event<'_>) -> Result<(), Refusal> {
+    fn take(&mut self, event: Event<'_>, position: (usize, usize)) -> Result<(), Refusal> {
         match event {
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
             Event::DocumentStart(..) => {
@@ -151,9 +235,9 @@ impl Loader {
             Event::Scalar(.., Some(_)) | Event::SequenceStart(.., Some(_)) | Event::MappingStart(.., Some(_)) => {
                 Err(self.refused(Code::Tag, "a value is written without a tag"))
             }
-            Event::Scalar(text, style, ..) => self.scalar(&text, style),
-            Event::SequenceStart(..) => self.begin(Open::List(Vec::new())),
-            Event::MappingStart(..) => self.begin(Open::Map(Map::new(), None)),
+            Event::Scalar(text, style, ..) => self.scalar(&text, style, position),
+            Event::SequenceStart(..) => self.begin(Container::List(Vec::new()), position),
+            Event::MappingStart(..) => self.begin(Container::Map(Map::new(), None), position),
             Event::SequenceEnd | Event::MappingEnd => self.end(),
             // What is left is about the presentation, such as comments.
             _ => Ok(()),
@@ -172,10 +256,10 @@ impl Loader {
     fn at(&self) -> Pointer {
         let mut at = Pointer::root();
         for open in &self.open {
-            match open {
-                Open::List(values) => at.push(values.len()),
-                Open::Map(_, Some(key)) => at.push(key),
-                Open::Map(_, None) => {}
+            match &open.container {
+                Container::List(values) => at.push(values.len()),
+                Container::Map(_, Some(key)) => at.push(key),
+                Container::Map(_, None) => {}
             }
         }
         at
@@ -183,42 +267,41 @@ impl Loader {
 
     fn count(&mut self) -> Result<(), Refusal> {
         self.nodes += 1;
-        if self.nodes > DEFINITION_LIMITS.nodes as usize {
-            return Err(exceeded(json::Code::TooManyNodes, "nodes", DEFINITION_LIMITS.nodes, self.nodes, self.at()));
+        let max = self.limits.nodes;
+        if self.nodes > max as usize {
+            return Err(exceeded(self.limits, crate::Code::TooManyNodes, "nodes", max, self.nodes, self.at()));
         }
         Ok(())
     }
 
-    fn begin(&mut self, container: Open) -> Result<(), Refusal> {
+    fn begin(&mut self, container: Container, position: (usize, usize)) -> Result<(), Refusal> {
         self.count()?;
-        if let Some(Open::Map(_, None)) = self.open.last() {
+        if let Some(Container::Map(_, None)) = self.open.last().map(|open| &open.container) {
             return Err(self.refused(Code::NotJson, "a key is a text"));
         }
-        if self.open.len() == DEFINITION_LIMITS.depth as usize {
-            return Err(exceeded(
-                json::Code::TooDeep,
-                "depth",
-                DEFINITION_LIMITS.depth,
-                self.open.len() + 1,
-                self.at(),
-            ));
+        let (depth, max) = (self.open.len() + 1, self.limits.depth);
+        if depth > max as usize {
+            return Err(exceeded(self.limits, crate::Code::TooDeep, "depth", max, depth, self.at()));
         }
-        self.open.push(container);
+        let marked = self.mark(position, Style::Plain);
+        self.open.push(Open { container, marked });
         Ok(())
     }
 
     fn end(&mut self) -> Result<(), Refusal> {
-        let value = match self.open.pop() {
-            Some(Open::List(values)) => Value::Array(values),
-            Some(Open::Map(members, _)) => Value::Object(members),
-            None => Value::Null,
-        };
-        self.put(value);
+        if let Some(Open { container, marked }) = self.open.pop() {
+            let value = match container {
+                Container::List(values) => Value::Array(values),
+                Container::Map(members, _) => Value::Object(members),
+            };
+            self.put(value, marked);
+        }
         Ok(())
     }
 
-    fn scalar(&mut self, text: &str, style: ScalarStyle) -> Result<(), Refusal> {
-        if let Some(Open::Map(members, key @ None)) = self.open.last_mut() {
+    fn scalar(&mut self, text: &str, style: ScalarStyle, position: (usize, usize)) -> Result<(), Refusal> {
+        let container = self.open.last_mut().map(|open| &mut open.container);
+        if let Some(Container::Map(members, key @ None)) = container {
             if members.contains_key(text) {
                 *key = Some(text.to_owned());
                 return Err(self.refused(Code::DuplicateKey, "this key stands here twice"));
@@ -227,29 +310,47 @@ impl Loader {
                 return Err(self.aliased());
             }
             *key = Some(text.to_owned());
+            self.key_at = Some(position);
             return Ok(());
         }
         self.count()?;
+        let marked = self.mark(position, written(style));
         let value = match style {
             ScalarStyle::Plain => plain(text).ok_or_else(|| {
                 self.refused(Code::NotJson, "JSON has no such number; write a finite one within ±(2^53 − 1), or a text")
             })?,
             _ => Value::from(text),
         };
-        self.put(value);
+        self.put(value, marked);
         Ok(())
     }
 
-    fn put(&mut self, value: Value) {
-        match self.open.last_mut() {
-            Some(Open::List(values)) => values.push(value),
-            Some(Open::Map(members, key)) => {
+    fn put(&mut self, value: Value, inner: Marked) {
+        let Some(Open { container, marked }) = self.open.last_mut() else {
+            self.done = Some((value, inner));
+            return;
+        };
+        match container {
+            Container::List(values) => {
+                values.push(value);
+                marked.elements.push(inner);
+            }
+            Container::Map(members, key) => {
                 if let Some(key) = key.take() {
+                    marked.members.insert(key.clone(), inner);
                     members.insert(key, value);
                 }
             }
-            None => self.done = Some(value),
         }
+    }
+}
+
+fn written(style: ScalarStyle) -> Style {
+    match style {
+        ScalarStyle::Plain => Style::Plain,
+        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
+        ScalarStyle::Literal => Style::Literal,
+        ScalarStyle::Folded => Style::Folded,
     }
 }
 

@@ -1,7 +1,11 @@
 //! What a plain scalar is, one by one; the table is the core schema of YAML 1.2 and nothing of YAML 1.1.
 
 use super::*;
-use json::json;
+use serde_json::json;
+
+fn parse_yaml(bytes: &[u8]) -> Result<Document, Refusal> {
+    parse(bytes, &Limits::DOCUMENT).map(|yaml| yaml.document)
+}
 
 #[track_caller]
 fn check(text: &str, value: Value) {
@@ -129,4 +133,17 @@ fn nothing_is_a_document_of_null() {
     for text in ["", "# only a comment\n", "---\n"] {
         assert!(parse_yaml(text.as_bytes()).unwrap().root().is_null(), "{text:?}");
     }
+}
+
+#[test]
+fn every_value_is_found_again_in_its_line() {
+    let text = b"a:\n  b: 1\n  'c':\n  - x\n  - \"y\"\nd: |\n  two\n  lines\ne: >-\n  x\n";
+    let yaml = parse(text, &Limits::DOCUMENT).unwrap();
+    let mark = |at: &str| yaml.mark(&Pointer::parse(at).unwrap()).unwrap();
+    assert_eq!(mark("/a/b"), Mark { key: Some((2, 3)), value: (2, 6), style: Style::Plain });
+    assert_eq!(mark("/a/c").key, Some((3, 3)));
+    assert_eq!(mark("/a/c/1"), Mark { key: None, value: (5, 5), style: Style::Quoted });
+    assert_eq!((mark("/d").style, mark("/e").style), (Style::Literal, Style::Folded));
+    assert_eq!(mark("/d").value, (6, 4));
+    assert_eq!(yaml.mark(&Pointer::parse("/f").unwrap()), None);
 }

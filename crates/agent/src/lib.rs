@@ -1,0 +1,52 @@
+//! OpenAgentSpec: what an agent may do, read from a document and decided outside the model.
+//!
+//! | Text | Room |
+//! |---|---|
+//! | Names & References | `name`, `reference` |
+//! | Agent | `document` and its side rooms, `alias`, `finding` |
+//! | assertions and selections | `assertion`, `bare` |
+//! | Engagement | `step`, `engagement`, `object` |
+//! | what must happen next | `next`, `registry`, `identity`, `short_circuit`, `transcript` |
+//!
+//! An engagement is a list of steps. [`next`] looks at the steps and says what must happen: a decision to write down, an
+//! effect to bring about, or somebody to wait for. Whoever runs an engagement does that, writes the step and asks again; a
+//! pending review, a user who thinks and a restart are the same thing.
+//!
+//! INVARIANT: no IO, clock, randomness, `async` or logging in this crate; only `assertion` starts a thread, for its stack.
+
+mod name;
+mod reference;
+mod alias;
+
+mod finding;
+mod document;
+mod assertion;
+mod bare;
+
+mod step;
+mod engagement;
+mod object;
+
+mod registry;
+mod identity;
+mod short_circuit;
+mod transcript;
+mod next;
+
+mod limits;
+
+pub use assertion::{Assertion, Failing};
+pub use document::{Agent, Capability, DOCUMENT_LIMITS, Exposed, Guardrail, KIND, Lifespan, Restriction, Reviewer};
+pub use engagement::{Call, Engagement, Misplaced, Progress, Status};
+pub use finding::{Code, Finding, Grade};
+pub use identity::Identity;
+pub use limits::Limits;
+pub use name::{InvalidName, Name, NameRule};
+pub use next::{Effect, Next, Wait, next};
+pub use reference::{InvalidReference, Reference};
+pub use registry::{Check, Options, Registry, ReviewedBy, Taken, Target, Tool};
+pub use short_circuit::ShortCircuit;
+pub use step::{
+    Begun, Decision, Failure, Outcome, Place, ProposedCall, Remembered, Review, Stage, Step, Usage, User, Why,
+};
+pub use transcript::{Function, Message, memory};
