@@ -13,11 +13,13 @@ mod pace;
 mod cache;
 mod dids;
 mod line;
+mod hands;
 mod client;
 
 pub use client::{Client, ClientError};
 pub use dids::{DidError, Dids};
 pub use errand::Errand;
+pub use hands::Hands;
 pub use line::{Line, Message, Reply};
 pub use policy::DoorPolicy;
 pub(crate) use policy::registrable;
