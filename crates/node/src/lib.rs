@@ -18,6 +18,7 @@ mod knowledge;
 mod meter;
 mod explain;
 mod feeds;
+mod engagements;
 mod relax;
 mod gate;
 mod publish;
@@ -53,6 +54,9 @@ pub use authenticate::{Caller, Presented, Unproved};
 pub use clock::Clock;
 pub use descriptions::{Described, Found, Kept, Linked};
 pub use duties::AUDIT_MAX;
+pub use engagements::{
+    Decided, Engagements, Hosted, Hosting, HostingError, LISTED_MAX, Person, Settled, TEXT_BYTES_MAX, WAIT_MS_MAX,
+};
 pub use feed::Transport;
 pub use feed::inclusion::{InclusionError, check as check_inclusion};
 pub use feed::subscription::{HEARTBEAT_MS, POLL_MS_MAX, RETENTION_DAYS, RETENTION_DAYS_MIN};
@@ -63,7 +67,7 @@ pub use import::{Imported, Told, kind_of};
 pub use log::{Held, Log};
 pub use node::{Config, Node, Operator, turns};
 pub use outbound::{
-    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Inquiry, Line,
+    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Hands, Inquiry, Line,
     Message, Parcel, Reply, Response,
 };
 pub use publish::Exhibit;

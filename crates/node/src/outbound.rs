@@ -14,12 +14,14 @@ mod cache;
 mod dids;
 mod inquiry;
 mod line;
+mod hands;
 mod client;
 
 pub use client::{Client, ClientError};
 pub use dids::{DidError, Dids};
 pub use errand::Errand;
 pub use inquiry::{Inquiry, Response};
+pub use hands::Hands;
 pub use line::{Line, Message, Reply};
 pub use policy::DoorPolicy;
 pub(crate) use policy::registrable;

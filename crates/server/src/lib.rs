@@ -9,6 +9,7 @@
 //! | `GET /oap/audit`, `POST /oap/data/delete`, `GET /oap/incident` | what the core protocol asks of every tool |
 //! | `/oap/payment/mandates`, `/oap/payment/sessions` and below | RFC 0020 Appendix B: the wallet role, and nobody else |
 //! | `/.well-known/oap-tool.json`, `/.well-known/did.json` | who this node is |
+//! | `/agents`, `/engagements`, `/reviews` and below | OAS Server: hosted agents, engagements with them, reviews |
 //! | `/whoami` | who sends this, proved by a signature over the request (ANP-02) |
 //! | `/health`, `/metrics` | for people who run it |
 //! | `/docs`, `/openapi.json`, `/refusals.json`, `/schemas/{name}` | for people who build on it |
@@ -22,6 +23,7 @@ mod reply;
 mod agents;
 mod caller;
 mod subscriptions;
+mod engagements;
 mod sse;
 mod ws;
 mod wallet;
@@ -35,7 +37,7 @@ mod listen;
 
 pub use axum::Router;
 pub use listen::{Listening, Patience, ServeError, Tls, serve};
-pub use routes::{router, vital, wallet};
+pub use routes::{hosting, router, vital, wallet};
 pub use sources::Bounds;
 #[cfg(feature = "otel")]
 pub use telemetry::{Exporter, ExporterError};

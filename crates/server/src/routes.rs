@@ -7,7 +7,7 @@ use crate::listen::{Here, Patience};
 use crate::metrics::Metrics;
 use crate::sources::{Source, Sources};
 use crate::standing::Line;
-use crate::{agents, reply, request, sse, subscriptions, telemetry, ws};
+use crate::{agents, engagements, reply, request, sse, subscriptions, telemetry, ws};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{MatchedPath, Path, Query, Request, State};
@@ -17,7 +17,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Router};
 use json::{Limits, json};
-use node::{Class, Error, Node, Refusal, versions};
+use node::{Class, Engagements, Error, Node, Refusal, versions};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -48,7 +48,12 @@ pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
     let scheme = if tls { "https" } else { "http" };
     let base = base.map(|base| Arc::from(base.trim_end_matches('/')));
     let shared = Shared { node, pages: Arc::new(Pages::new()), metrics: Arc::new(Metrics::new()), base, scheme };
-    of(routes().into_iter(), shared)
+    of(routes().into_iter().chain(engagements::routes()), shared)
+}
+
+/// The routes of a node that hosts agents.
+pub fn hosting(node: Arc<Node>, engagements: Arc<Engagements>, base: Option<&str>, tls: bool) -> Router {
+    router(node, base, tls).layer(Extension(engagements))
 }
 
 /// How a node is doing and nothing else, for a listener of its own that strangers do not reach; plain HTTP.

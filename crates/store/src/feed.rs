@@ -4,6 +4,7 @@
 //! change log is delivered is written together with the events that it led to.
 
 use crate::change::{Hash, Sequence};
+use crate::engagement::Journal;
 use crate::inclusion::{Branch, Leaf};
 use crate::webhook::{DeadLetter, Webhook};
 use sha2::{Digest, Sha256};
@@ -232,6 +233,8 @@ pub struct Feed {
     pub leaves: Vec<Leaf>,
     /// New whole subtrees.
     pub branches: Vec<Branch>,
+    /// What is written of engagements.
+    pub journal: Journal,
 }
 
 impl Feed {
@@ -252,6 +255,7 @@ impl Feed {
             && !self.felled
             && self.leaves.is_empty()
             && self.branches.is_empty()
+            && self.journal.is_empty()
     }
 }
 

@@ -11,6 +11,7 @@
 mod record;
 mod change;
 mod feed;
+mod engagement;
 mod webhook;
 mod inclusion;
 mod tables;
@@ -23,6 +24,7 @@ mod store;
 
 pub use change::{Change, Hash, Operation, Sequence};
 pub use check::{Flaw, Soundness};
+pub use engagement::{Engaged, Journal, Noted, Reached, Spec};
 pub use feed::{Event, Feed, Pending, Phase, Standing, Subscription};
 pub use folder::make_folder;
 pub use inclusion::{Branch, Leaf};

@@ -1,5 +1,6 @@
 //! The embedded engine: SQLite with a write-ahead log, synchronous to the disk. No other file names it.
 
+mod engagement;
 mod feed;
 mod inclusion;
 
@@ -9,7 +10,7 @@ use crate::feed::Feed;
 use crate::head::Head;
 use crate::record::{Kind, Record, State};
 use crate::store::{Batch, CommitError, Committed, Mark, OpenError, Outcome, Put, Withdrawal, change};
-use crate::tables::{APPLICATION, BROUGHT, FEED, FORMAT, SCHEMA};
+use crate::tables::{APPLICATION, BROUGHT, ENGAGEMENTS, FEED, FORMAT, SCHEMA};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -120,7 +121,7 @@ impl Database {
         let tables: u32 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         if application == 0 && tables == 0 {
             self.connection.execute_batch(&format!(
-                "BEGIN IMMEDIATE; {SCHEMA} {FEED} {BROUGHT} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
+                "BEGIN IMMEDIATE; {SCHEMA} {FEED} {BROUGHT} {ENGAGEMENTS} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
             ))?;
             return Ok(());
         }
@@ -133,7 +134,8 @@ impl Database {
         if format < FORMAT {
             let feed = if format < 2 { FEED } else { "" };
             let brought = if format < 3 { BROUGHT } else { "" };
-            let grown = format!("BEGIN IMMEDIATE; {feed} {brought} PRAGMA user_version = {FORMAT}; COMMIT;");
+            let grown =
+                format!("BEGIN IMMEDIATE; {feed} {brought} {ENGAGEMENTS} PRAGMA user_version = {FORMAT}; COMMIT;");
             self.connection.execute_batch(&grown)?;
         }
         Ok(())
@@ -229,6 +231,9 @@ fn apply(connection: &Connection, head: Head, batch: &Batch, feed: Option<&Feed>
         write_mark(connection, mark, &committed)?;
     }
     if let Some(feed) = feed {
+        if let Err(refused) = engagement::apply(connection, &feed.journal)? {
+            return Ok(Err(refused));
+        }
         feed::apply(connection, feed)?;
         head.written = feed::count(connection)?;
     }
@@ -574,7 +579,9 @@ pub(crate) fn backup(from: &Path, to: &Path) -> Result<(), BackupError> {
         let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         source.busy_timeout(Duration::from_secs(60))?;
         source.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;
-        feed::clear(&Connection::open(to)?)
+        let copy = Connection::open(to)?;
+        engagement::clear(&copy)?;
+        feed::clear(&copy)
     };
     copy().map_err(|error| BackupError::Copy(error.to_string()))
 }

@@ -6,6 +6,7 @@
 
 use crate::change::{Change, Hash, Operation, Sequence};
 use crate::check::{Flaw, Soundness};
+use crate::engagement::{Engaged, Journal, Noted, Reached, Spec};
 use crate::feed::{Event, Feed, Pending, Subscription};
 use crate::folder::make_folder;
 use crate::head::{Head, HeadError, HeadFile};
@@ -18,7 +19,7 @@ use sha2::{Digest, Sha256};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -301,8 +302,11 @@ impl Growth {
 
 struct Job {
     work: Work,
-    reply: Sender<Result<Committed, CommitError>>,
+    reply: Reply,
 }
+
+/// Hears what became of a batch, on the thread that writes.
+type Reply = Box<dyn FnOnce(Result<Committed, CommitError>) + Send>;
 
 /// Batches that wait for the writer; more of them make their senders wait.
 const QUEUE: usize = 4096;
@@ -385,15 +389,33 @@ impl Store {
         self.held.store(true, Ordering::Release);
     }
 
+    /// Writes something of engagements; `told` hears of it when it is on disk, on the thread that writes, and must not
+    /// keep it waiting. Nobody waits here, unless very many batches wait already.
+    pub fn note(&self, journal: Journal, told: impl FnOnce(Result<(), CommitError>) + Send + 'static) {
+        let feed = Feed { journal, ..Feed::default() };
+        self.send((Batch::default(), Some(Box::new(feed))), Box::new(|answer| told(answer.map(|_| ()))));
+    }
+
     fn write(&self, work: Work) -> Result<Committed, CommitError> {
+        let (reply, answer) = channel();
+        // Nobody waits for a reply that was given up.
+        self.send(work, Box::new(move |committed| drop(reply.send(committed))));
+        answer.recv().map_err(|_| gone())?
+    }
+
+    fn send(&self, work: Work, reply: Reply) {
         if self.held.load(Ordering::Acquire) {
             let reason = "the history is not the one that was known".to_owned();
-            return Err(CommitError::CannotWrite { cause: Cause::RolledBack, reason });
+            return reply(Err(CommitError::CannotWrite { cause: Cause::RolledBack, reason }));
         }
-        let gone = || CommitError::CannotWrite { cause: Cause::Failed, reason: "the writer has ended".to_owned() };
-        let (reply, answer) = std::sync::mpsc::channel();
-        self.jobs.as_ref().ok_or_else(gone)?.send(Job { work, reply }).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?
+        match &self.jobs {
+            Some(jobs) => {
+                if let Err(unsent) = jobs.send(Job { work, reply }) {
+                    (unsent.0.reply)(Err(gone()));
+                }
+            }
+            None => reply(Err(gone())),
+        }
     }
 
     /// The last change that is on disk.
@@ -493,6 +515,41 @@ impl Store {
     /// The hash of a whole subtree; none when it is not there, or not what was written.
     pub fn branch(&self, level: u8, position: u64) -> Result<Option<Hash>, ReadError> {
         self.read(|reader| reader.branch(level, position))
+    }
+
+    /// A document about an agent by its digest.
+    pub fn spec(&self, digest: &str) -> Result<Option<Spec>, ReadError> {
+        self.read(|reader| reader.spec(digest))
+    }
+
+    /// An engagement by its name.
+    pub fn engagement(&self, id: &str) -> Result<Option<Engaged>, ReadError> {
+        self.read(|reader| reader.engagement(id))
+    }
+
+    /// Engagements that have come so far, the first one first.
+    pub fn engagements_at(&self, reached: Reached) -> Result<Vec<Engaged>, ReadError> {
+        self.read(|reader| reader.engagements_at(reached))
+    }
+
+    /// The last engagements of a caller, the last one first.
+    pub fn engagements_of(&self, caller: &str, limit: usize) -> Result<Vec<Engaged>, ReadError> {
+        self.read(|reader| reader.engagements_of(caller, limit))
+    }
+
+    /// Engagements that wait for a reviewer, the first one first.
+    pub fn engagements_before(&self, reviewer: &str, limit: usize) -> Result<Vec<Engaged>, ReadError> {
+        self.read(|reader| reader.engagements_before(reviewer, limit))
+    }
+
+    /// How many steps the journal of an engagement has.
+    pub fn step_count(&self, engagement: &str) -> Result<u64, ReadError> {
+        self.read(|reader| reader.step_count(engagement))
+    }
+
+    /// The steps of an engagement, in order.
+    pub fn steps(&self, engagement: &str) -> Result<Vec<Noted>, ReadError> {
+        self.read(|reader| reader.steps(engagement))
     }
 
     /// Whether the disk took nothing when it was last tried, or nothing is to be taken in.
@@ -642,8 +699,7 @@ impl Writer {
             let (batches, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.work, job.reply)).unzip();
             let answers = self.write(&batches);
             for (reply, answer) in replies.into_iter().zip(answers) {
-                // Nobody waits for a reply that was given up.
-                let _ = reply.send(answer);
+                reply(answer);
             }
         }
     }
@@ -702,6 +758,10 @@ impl Writer {
         }
         Ok(answers)
     }
+}
+
+fn gone() -> CommitError {
+    CommitError::CannotWrite { cause: Cause::Failed, reason: "the writer has ended".to_owned() }
 }
 
 fn refuse(batches: &[Work], cause: Cause, reason: &str) -> Answers {

@@ -5,7 +5,8 @@
 /// The version of the file format; a file of a later one is refused, one of an earlier one is brought up to it.
 ///
 /// Format 4 has no other tables than format 3, and one more kind of records, which an earlier program would take for damage.
-pub(crate) const FORMAT: u32 = 4;
+/// Format 5 keeps engagements.
+pub(crate) const FORMAT: u32 = 5;
 
 /// Marks a file as ours ("RIAL").
 pub(crate) const APPLICATION: u32 = 0x5249_414c;
@@ -124,5 +125,43 @@ CREATE TABLE branch (
     position        INTEGER NOT NULL,
     hash            BLOB    NOT NULL,
     PRIMARY KEY (level, position)
+) WITHOUT ROWID;
+";
+
+/// What format 5 added: documents about agents, engagements with them, and the steps of each.
+pub(crate) const ENGAGEMENTS: &str = "
+CREATE TABLE spec (
+    digest      TEXT    NOT NULL PRIMARY KEY,
+    agent       TEXT    NOT NULL,
+    at          INTEGER NOT NULL,
+    body        BLOB    NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE engagement (
+    number      INTEGER PRIMARY KEY,
+    id          TEXT    NOT NULL,
+    agent       TEXT    NOT NULL,
+    document    TEXT    NOT NULL,
+    caller      TEXT,
+    parent      TEXT,
+    place       TEXT,
+    begun_at    INTEGER NOT NULL,
+    reached      INTEGER NOT NULL,
+    reviewer    TEXT,
+    due         INTEGER NOT NULL,
+    checksum    BLOB    NOT NULL
+);
+CREATE UNIQUE INDEX engagement_by_id ON engagement (id);
+CREATE INDEX engagement_by_caller ON engagement (caller, number);
+CREATE INDEX engagement_by_reviewer ON engagement (reviewer, number) WHERE reviewer IS NOT NULL;
+CREATE INDEX engagement_by_reached ON engagement (reached, number) WHERE reached < 2;
+
+CREATE TABLE step (
+    engagement  INTEGER NOT NULL,
+    position    INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    body        BLOB    NOT NULL,
+    checksum    BLOB    NOT NULL,
+    PRIMARY KEY (engagement, position)
 ) WITHOUT ROWID;
 ";

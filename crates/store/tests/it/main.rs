@@ -5,6 +5,7 @@
 mod behaviour;
 mod crash;
 mod damage;
+mod engagement;
 mod feed;
 mod model;
 mod power;

@@ -1,0 +1,247 @@
+//! OAS Server: the agents of a node, and what each is given: tools, a model, a budget.
+//!
+//! A document is kept in the store by its digest before anybody can begin an engagement with it, so an engagement goes by
+//! the version that it began with for as long as it lives.
+
+use super::ask::{ASK, asking};
+use super::{Engagements, RUNNING_MAX};
+use crate::node::Node;
+use crate::outbound::Hands;
+use crate::refusal::Error;
+use agent::{Agent, Check, Finding, Grade, Name, NameRule, Options, Reference, Registry, Reviewer};
+use host::{Budget, Configuration, Http, Means, Pins, Toolbox};
+use json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+use store::{Journal, Spec};
+use tokio::sync::{Semaphore, oneshot};
+
+/// What an operator hosts.
+#[derive(Debug)]
+pub struct Hosting {
+    /// Tools, credentials, models and budgets.
+    pub configuration: Configuration,
+    /// The documents of the agents, each with the name of its file.
+    pub documents: Vec<(String, Vec<u8>)>,
+    /// Who is who, for documents that name people otherwise than by DID.
+    pub people: Vec<Person>,
+    /// What the node allows beyond the text, or less.
+    pub options: Options,
+    /// Whether somebody who proves nothing may begin an engagement.
+    pub strangers: bool,
+    /// Definitions of tools that were approved before.
+    pub pins: Pins,
+}
+
+/// Somebody whom documents name otherwise than by DID.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Person {
+    /// What this person proves to be.
+    pub did: String,
+    /// What documents may say instead.
+    pub id: Option<String>,
+    /// The person's address.
+    pub email: Option<String>,
+}
+
+impl Person {
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        [&self.id, &self.email].into_iter().flatten().any(|known| known == name)
+    }
+}
+
+/// Why agents cannot be hosted.
+#[derive(Debug, thiserror::Error)]
+pub enum HostingError {
+    /// A document is not taken, for these reasons.
+    #[error("{file}: {}", told(found))]
+    Document {
+        /// Its file.
+        file: String,
+        /// What is wrong with it.
+        found: Vec<Finding>,
+    },
+    /// Two documents have one name.
+    #[error("{file}: another agent is called `{name}`")]
+    Taken {
+        /// The second file.
+        file: String,
+        /// The name.
+        name: String,
+    },
+    /// The configuration is not taken.
+    #[error("the configuration of tools and models: {0}")]
+    Configuration(#[from] host::ConfigurationError),
+    /// No model is configured for an agent.
+    #[error("{file}: no model is configured for `{name}`; say `model:` in the configuration")]
+    NoModel {
+        /// Its file.
+        file: String,
+        /// Its name.
+        name: String,
+    },
+    /// Something broke here.
+    #[error("{0}")]
+    Broken(String),
+}
+
+fn told(found: &[Finding]) -> String {
+    found.iter().map(Finding::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// An agent of this node.
+#[derive(Debug)]
+pub struct Hosted {
+    /// What its document says.
+    pub agent: Arc<Agent>,
+    /// The name of its model.
+    pub(super) model: String,
+    /// What one engagement may cost.
+    pub(super) budget: Budget,
+    /// What is odd about it here.
+    pub warnings: Vec<Finding>,
+}
+
+impl Engagements {
+    /// Opens the tools, reads the documents and keeps them; nothing is hosted unless everything can be.
+    pub async fn open(node: Arc<Node>, hosting: Hosting) -> Result<Arc<Self>, HostingError> {
+        let broken = |error: &dyn ToString| HostingError::Broken(error.to_string());
+        let http: Arc<dyn Http> = Arc::new(Hands::new().map_err(|error| broken(&error))?);
+        let configuration = hosting.configuration;
+        let toolbox = Toolbox::open(&configuration, Means { http: Arc::clone(&http), pins: hosting.pins }).await?;
+        toolbox.add(asking(&node));
+        let mut agents = Vec::new();
+        for (file, bytes) in hosting.documents {
+            let agent = Agent::read(&bytes).map_err(|found| HostingError::Document { file: file.clone(), found })?;
+            if agents.iter().any(|(_, known): &(String, Arc<Agent>)| known.name == agent.name) {
+                return Err(HostingError::Taken { file, name: agent.name.to_string() });
+            }
+            agents.push((file, Arc::new(agent)));
+        }
+        let mut engagements = Self {
+            node,
+            toolbox,
+            models: BTreeMap::new(),
+            hosted: BTreeMap::new(),
+            earlier: Mutex::default(),
+            people: hosting.people,
+            options: hosting.options,
+            strangers: hosting.strangers,
+            seats: Mutex::new(HashMap::new()),
+            places: Semaphore::new(RUNNING_MAX),
+        };
+        let everything = engagements.everything(agents.iter().map(|(_, agent)| agent.as_ref()));
+        for (file, agent) in agents {
+            let name = agent.name.to_string();
+            let (errors, mut warnings): (Vec<_>, Vec<_>) =
+                everything.judge(&agent).into_iter().partition(|finding| finding.grade() == Grade::Error);
+            if !errors.is_empty() {
+                return Err(HostingError::Document { file, found: errors });
+            }
+            warnings.extend(agent.warnings.iter().cloned());
+            let given = configuration.agent(&name);
+            let Some(model) = given.model else { return Err(HostingError::NoModel { file, name }) };
+            if let Some(opened) = configuration.model(&model, &http) {
+                engagements.models.insert(model.clone(), opened);
+            }
+            engagements.hosted.insert(name, Arc::new(Hosted { agent, model, budget: given.budget, warnings }));
+        }
+        engagements.keep_documents().await.map_err(|error| broken(&error))?;
+        Ok(Arc::new(engagements))
+    }
+
+    async fn keep_documents(&self) -> Result<(), Error> {
+        let at = self.node.clock().millis();
+        let spec = |hosted: &Hosted| Spec {
+            digest: hosted.agent.digest().to_owned(),
+            agent: hosted.agent.name.to_string(),
+            at,
+            body: hosted.agent.source().to_vec(),
+        };
+        let specs = self.hosted.values().map(|hosted| spec(hosted)).collect();
+        let (told, heard) = oneshot::channel();
+        self.node.store.note(Journal { specs, ..Journal::default() }, |answer| drop(told.send(answer)));
+        heard.await.map_err(Error::fault)?.map_err(Error::fault)
+    }
+
+    /// All that this node has, for judging documents.
+    fn everything<'a>(&self, agents: impl Iterator<Item = &'a Agent>) -> Registry {
+        let mut registry = Registry::default();
+        registry.options = self.options.clone();
+        for name in self.toolbox.names() {
+            self.add_tool(&mut registry, &name);
+        }
+        for agent in agents {
+            // A name that is taken twice was refused before.
+            let _ = registry.add_agent(&agent.name, &agent.description);
+            self.add_identities(&mut registry, agent);
+        }
+        registry
+    }
+
+    fn add_identities(&self, registry: &mut Registry, agent: &Agent) {
+        let named = agent.capabilities.iter().filter_map(|capability| capability.static_identity.as_ref());
+        for identity in named.filter(|identity| self.toolbox.vault().knows(identity)) {
+            registry.add_identity(identity);
+        }
+    }
+
+    fn add_tool(&self, registry: &mut Registry, name: &str) {
+        let (Some(tool), Ok(named)) = (self.toolbox.tool(name), Name::read(name, NameRule::Text)) else { return };
+        let definition = tool.definition();
+        let check = Arc::new(Inputs(Arc::clone(&tool)));
+        let mut known = agent::Tool::new(definition.description.clone(), definition.input.clone(), check);
+        known.idempotent = definition.idempotent;
+        known.text_argument = match tool.text_inputs("") {
+            Value::Object(members) => members.keys().next().cloned(),
+            _ => None,
+        };
+        let _ = registry.add_tool(&named, known);
+    }
+
+    /// What of this node one agent can refer to, as it is now.
+    pub(super) fn registry(&self, agent: &Agent) -> Arc<Registry> {
+        let mut registry = Registry::default();
+        registry.options = self.options.clone();
+        let budget = self.hosted.get(agent.name.as_str()).map(|hosted| hosted.budget.clone()).unwrap_or_default();
+        registry.options.limits.tokens = budget.tokens.or(registry.options.limits.tokens);
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for capability in &agent.capabilities {
+            if let Reference::Bare(name) | Reference::Agent(name) = &capability.reference {
+                names.insert(name.as_str());
+            }
+            for reviewer in [&capability.input.review, &capability.output.review].into_iter().flatten() {
+                match reviewer {
+                    Reviewer::Agent(reference) => drop(names.insert(reference.name().as_str())),
+                    Reviewer::Named(name) => drop(names.insert(name)),
+                    Reviewer::Caller | Reviewer::Owner | Reviewer::User(_) => {}
+                }
+            }
+        }
+        for guardrail in [&agent.input_guardrail, &agent.output_guardrail].into_iter().flatten() {
+            names.insert(guardrail.tool.as_str());
+        }
+        for name in names {
+            self.add_tool(&mut registry, name);
+            if let Some(hosted) = self.hosted.get(name) {
+                let _ = registry.add_agent(&hosted.agent.name, &hosted.agent.description);
+            }
+        }
+        self.add_identities(&mut registry, agent);
+        Arc::new(registry)
+    }
+
+    /// Whether the credentials for a tool are this node's own affair.
+    pub(super) fn is_own_tool(name: &str) -> bool {
+        name == ASK
+    }
+}
+
+/// Judges inputs by the schema of a tool.
+struct Inputs(Arc<host::Tool>);
+
+impl Check for Inputs {
+    fn check(&self, inputs: &Value) -> Result<(), String> {
+        self.0.check_inputs(inputs).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,213 @@
+//! OAS Agent, `require_review`: who decides, about what exactly, and whether they may.
+//!
+//! A decision is about one digest: this engagement, this call, these values, this document, this reviewer. It counts once
+//! and in its time; what it allows is judged again before it is done, by `agent::next`.
+//!
+//! INVARIANT: the first decision counts. Whoever is neither reviewer nor caller nor owner learns nothing.
+
+use super::journal::Live;
+use super::perform::review_text;
+use super::{Engagements, LISTED_MAX, unknown};
+use crate::refusal::{Class, Error, Refusal};
+use agent::{Decision, Outcome, Progress, Review, Stage, Step};
+use aql::Instant;
+use json::{Value, json};
+use std::sync::Arc;
+use store::Reached;
+
+/// What a reviewer decides.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    /// Whether it may go on.
+    pub approve: bool,
+    /// The digest that the reviewer was shown.
+    pub digest: String,
+    /// Why, for the audit trail.
+    pub reason: Option<String>,
+}
+
+/// What a person says about a call of which nobody knows what became.
+#[derive(Clone, Debug)]
+pub enum Settled {
+    /// It was not carried out, or does no harm twice: make it again.
+    Repeat,
+    /// It was carried out, and gave this.
+    Output(Value),
+    /// It was not carried out, for this reason.
+    Failed(String),
+}
+
+impl Engagements {
+    /// Goes on after a review, or leaves it to whoever is asked.
+    pub(super) async fn reviewed(
+        self: &Arc<Self>,
+        live: &mut Live,
+        call: usize,
+        stage: Stage,
+        review: Review,
+    ) -> Result<bool, Error> {
+        let decided = |decision, by| {
+            let digest = review.digest.clone();
+            Step::ReviewDecided { call, stage, digest, decision, by, reason: None }
+        };
+        let due = due(&review);
+        if self.node.clock().millis() >= due {
+            live.record(decided(Decision::Expired, None))?;
+            return Ok(true);
+        }
+        if let Some(name) = review.reviewer.strip_prefix("oagent://") {
+            // Asked before it begins: a restart finds the question in the journal.
+            self.write(live, Reached::Running, None).await?;
+            let object = live.engagement.object_at(&live.agent, call, stage);
+            let capability = live.engagement.calls().get(call).and_then(|call| call.capability.clone());
+            let text = review_text(stage.name(), &capability.unwrap_or_default(), &object);
+            let place = format!("{call}/{}", stage.name());
+            if let Some(approved) = self.verdict_of(live, &place, name, &text).await? {
+                let decision = if approved { Decision::Approved } else { Decision::Rejected };
+                live.record(decided(decision, Some(review.reviewer.clone())))?;
+                return Ok(true);
+            }
+            self.write(live, Reached::Waiting, None).await?;
+        } else {
+            self.write(live, Reached::Waiting, Some((review.reviewer.clone(), due))).await?;
+        }
+        self.wake_at(live.engaged.id.clone(), due);
+        Ok(false)
+    }
+
+    /// A reviewer decides.
+    pub async fn decide(
+        self: &Arc<Self>,
+        id: &str,
+        review_id: &str,
+        caller: &str,
+        decided: Decided,
+    ) -> Result<(), Error> {
+        self.move_on(id, |live| {
+            let (call, stage, review) = self.asked(live, review_id, caller)?;
+            if self.node.clock().millis() >= due(&review) {
+                let detail = "the time for this decision is over, and the call was not allowed";
+                return Err(Refusal::new(Class::Gone, "review_expired", detail).into());
+            }
+            if decided.digest != review.digest {
+                let detail = "this decision is about something else than what waits; look at it again";
+                return Err(Refusal::new(Class::Conflict, "review_stale", detail).into());
+            }
+            let decision = if decided.approve { Decision::Approved } else { Decision::Rejected };
+            let (digest, by, reason) = (review.digest, Some(caller.to_owned()), decided.reason);
+            live.record(Step::ReviewDecided { call, stage, digest, decision, by, reason })
+        })
+        .await
+    }
+
+    /// The review of this name, if this caller is the one who is asked.
+    fn asked(&self, live: &Live, review_id: &str, caller: &str) -> Result<(usize, Stage, Review), Error> {
+        let known = find(live, review_id);
+        let Some((call, stage, review)) = known else { return Err(unknown().into()) };
+        if !self.means(&review.reviewer, caller) {
+            let involved =
+                self.is_callers(&live.engaged, Some(caller)) || self.is_owner(&live.agent, Some(caller));
+            let detail = "somebody else is asked to decide this";
+            let refused = Refusal::new(Class::PolicyBlock, "reviewer_not_allowed", detail);
+            return Err(if involved { refused.into() } else { unknown().into() });
+        }
+        if live.engagement.pending_review().is_none_or(|(_, _, pending)| pending.id != review.id) {
+            let detail = "this was decided before, or the engagement is over";
+            return Err(Refusal::new(Class::Conflict, "review_decided", detail).into());
+        }
+        Ok((call, stage, review))
+    }
+
+    /// What a reviewer is shown: what runs if they agree, all of it, and the digest that stands for it.
+    pub fn review(&self, id: &str, review_id: &str, caller: &str) -> Result<Value, Error> {
+        let live = self.load(id)?;
+        let (call, stage, review) = self.asked(&live, review_id, caller)?;
+        Ok(shown(&live, call, stage, &review))
+    }
+
+    /// What waits for a caller to decide, the first one first.
+    pub fn reviews(&self, caller: &str) -> Result<Vec<Value>, Error> {
+        let known = self.people.iter().find(|person| person.did == caller);
+        let names = known.into_iter().flat_map(|person| [&person.id, &person.email]).flatten();
+        let mut listed = Vec::new();
+        for name in std::iter::once(caller).chain(names.map(String::as_str)) {
+            for engaged in self.node.store.engagements_before(name, LISTED_MAX)? {
+                let live = self.load(&engaged.id)?;
+                if let Some((call, stage, review)) = live.engagement.pending_review() {
+                    listed.push(shown(&live, call, stage, review));
+                }
+                if let Some((call, waits)) = lost(&live) {
+                    listed.push(json!({
+                        "engagement": live.engaged.id, "agent": live.engaged.agent, "stage": "outcome", "call": call,
+                        "capability": waits.capability, "inputs": waits.inputs,
+                    }));
+                }
+            }
+        }
+        listed.truncate(LISTED_MAX);
+        Ok(listed)
+    }
+
+    /// The owner says what became of a call of which nobody knows.
+    pub async fn settle(
+        self: &Arc<Self>,
+        id: &str,
+        call: usize,
+        caller: &str,
+        settled: Settled,
+    ) -> Result<(), Error> {
+        self.move_on(id, |live| {
+            if !self.is_owner(&live.agent, Some(caller)) {
+                return Err(unknown().into());
+            }
+            let identity = lost(live).filter(|(lost, _)| *lost == call).map(|(_, call)| call.identity.clone());
+            let Some(identity) = identity else {
+                let detail = "nobody waits to hear what became of this call";
+                return Err(Refusal::new(Class::Conflict, "engagement_not_waiting", detail).into());
+            };
+            live.repeat = matches!(settled, Settled::Repeat).then_some(call);
+            live.record(match settled {
+                Settled::Repeat => Step::Dispatched { call, identity: identity.unwrap_or(agent::Identity::Nobody) },
+                Settled::Output(value) => Step::Returned { call, outcome: Outcome::Output(value) },
+                Settled::Failed(reason) => Step::Returned { call, outcome: Outcome::Error(reason) },
+            })
+        })
+        .await
+    }
+}
+
+/// The call of which nobody knows what became.
+fn lost(live: &Live) -> Option<(usize, &agent::Call)> {
+    live.engagement.calls().iter().enumerate().find(|(_, call)| call.progress == Progress::Unknown)
+}
+
+/// Any review of this engagement, by its name.
+fn find(live: &Live, review_id: &str) -> Option<(usize, Stage, Review)> {
+    live.engagement.steps().iter().find_map(|step| match step {
+        Step::ReviewAsked { call, stage, review } if review.id == review_id => Some((*call, *stage, review.clone())),
+        _ => None,
+    })
+}
+
+fn shown(live: &Live, call: usize, stage: Stage, review: &Review) -> Value {
+    let asked = live.engagement.calls().get(call);
+    json!({
+        "id": review.id,
+        "engagement": live.engaged.id,
+        "agent": live.engaged.agent,
+        "document": live.engaged.document,
+        "stage": stage.name(),
+        "call": call,
+        "capability": asked.and_then(|call| call.capability.clone()),
+        "inputs": asked.map(|call| call.inputs.clone()),
+        "reviewer": review.reviewer,
+        "digest": review.digest,
+        "expires_at": review.expires_at,
+        "view": live.engagement.object_at(&live.agent, call, stage),
+    })
+}
+
+/// When a review ends, in milliseconds since 1970; at once when that cannot be read.
+fn due(review: &Review) -> i64 {
+    Instant::parse(&review.expires_at).map_or(0, |instant| instant.seconds() * 1_000)
+}

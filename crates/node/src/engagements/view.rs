@@ -1,0 +1,132 @@
+//! OAS Server: what is shown of an engagement, and to whom.
+//!
+//! INVARIANT: what was withheld stands in the audit trail and nowhere else; a failure is told by its code.
+
+use super::{Engagements, LISTED_MAX, WAIT_MS_MAX, unknown};
+use crate::clock::instant;
+use crate::refusal::Error;
+use agent::{Status, Step};
+use json::{Map, Value, json};
+use std::time::Duration;
+use store::{Engaged, Noted};
+use tokio::time::timeout;
+
+impl Engagements {
+    /// How an engagement stands, and after how many steps.
+    pub fn state(&self, id: &str, caller: Option<&str>) -> Result<(Value, u64), Error> {
+        let live = self.load(id)?;
+        if !self.is_callers(&live.engaged, caller) && !self.is_owner(&live.agent, caller) {
+            return Err(unknown().into());
+        }
+        let (engagement, status) = (&live.engagement, live.engagement.status());
+        let mut state = Map::new();
+        let mut put = |name: &str, value: Value| drop(state.insert(name.to_owned(), value));
+        put("id", json!(live.engaged.id));
+        put("agent", json!(live.engaged.agent));
+        put("document", json!(live.engaged.document));
+        put("started_at", json!(engagement.begun().started_at));
+        put("status", json!(status.name()));
+        if let Some((text, exposes, errors)) = engagement.answer() {
+            put("result", json!({"text": text, "exposes": exposes}));
+            if !errors.is_empty() {
+                put("expose_errors", json!(errors));
+            }
+        }
+        if let Some(failure) = engagement.failure() {
+            put("error", json!({"code": failure.code(), "message": told(failure)}));
+        }
+        if let Some((_, stage, review)) = engagement.pending_review() {
+            let since = self.since(id, &review.id)?;
+            put(
+                "review",
+                json!({
+                    "id": review.id, "stage": stage.name(), "reviewer": review.reviewer, "since": since,
+                    "expires_at": review.expires_at,
+                }),
+            );
+        }
+        if status == Status::AwaitingCredentials {
+            let lacking = engagement.calls().iter().find(|call| call.lacks_credentials);
+            put("credentials", json!({"capability": lacking.and_then(|call| call.capability.clone())}));
+        }
+        Ok((Value::Object(state), engagement.steps().len() as u64))
+    }
+
+    fn since(&self, id: &str, review_id: &str) -> Result<Option<String>, Error> {
+        let steps = self.node.store.steps(id)?;
+        let asked = steps.iter().find(|noted| match serde_json::from_slice(&noted.body) {
+            Ok(Step::ReviewAsked { review, .. }) => review.id == review_id,
+            _ => false,
+        });
+        Ok(asked.map(|noted| instant(noted.at).to_string()))
+    }
+
+    /// Waits until an engagement rests or is over, has more steps than these where somebody watches, or the time is over.
+    pub async fn wait(&self, id: &str, beyond: Option<u64>, patience: Duration) -> Result<(), Error> {
+        let seat = self.seat(id);
+        let mut ticks = seat.tick.subscribe();
+        let waiting = async {
+            loop {
+                let steps = self.node.store.step_count(id)?;
+                let enough = match beyond {
+                    Some(beyond) => steps > beyond,
+                    None => self.engaged(id)?.reached != store::Reached::Running,
+                };
+                if enough || ticks.changed().await.is_err() {
+                    return Ok(());
+                }
+            }
+        };
+        timeout(patience.min(Duration::from_millis(WAIT_MS_MAX)), waiting).await.unwrap_or(Ok(()))
+    }
+
+    /// The last engagements of a caller, the last one first.
+    pub fn engagements(&self, caller: &str) -> Result<Vec<Value>, Error> {
+        let listed = self.node.store.engagements_of(caller, LISTED_MAX)?;
+        listed.iter().map(|engaged| self.summary(engaged)).collect()
+    }
+
+    fn summary(&self, engaged: &Engaged) -> Result<Value, Error> {
+        let live = self.load(&engaged.id)?;
+        Ok(json!({
+            "id": engaged.id, "agent": engaged.agent, "started_at": live.engagement.begun().started_at,
+            "status": live.engagement.status().name(),
+        }))
+    }
+
+    /// Everything that happened, step by step, for the owner of the agent alone.
+    pub fn audit(&self, id: &str, caller: &str) -> Result<Value, Error> {
+        let engaged = self.engaged(id)?;
+        let agent = self.document(&engaged.document)?;
+        if !self.is_owner(&agent, Some(caller)) {
+            return Err(unknown().into());
+        }
+        let step = |noted: &Noted| -> Result<Value, Error> {
+            let mut step: Value = serde_json::from_slice(&noted.body).map_err(Error::fault)?;
+            if let Some(members) = step.as_object_mut() {
+                members.insert("at".to_owned(), json!(instant(noted.at).to_string()));
+            }
+            Ok(step)
+        };
+        let steps: Result<Vec<Value>, Error> = self.node.store.steps(id)?.iter().map(step).collect();
+        let parent = engaged.parent.map(|(parent, place)| json!({"engagement": parent, "place": place}));
+        Ok(json!({
+            "id": engaged.id, "agent": engaged.agent, "document": engaged.document, "caller": engaged.caller,
+            "parent": parent, "steps": steps?,
+        }))
+    }
+}
+
+/// What a caller is told of a failure; nothing of what was withheld.
+fn told(failure: agent::Failure) -> &'static str {
+    use agent::Failure;
+    match failure {
+        Failure::ShortCircuit => "the agent repeated itself and was stopped",
+        Failure::GuardrailFailed => "a guardrail did not let this pass",
+        Failure::GuardrailUnavailable => "a guardrail gave no answer, so nothing passes",
+        Failure::Limit => "the engagement used more than it may",
+        Failure::Model => "the model gave no answer",
+        Failure::Denied => "a call was not allowed, and the engagement ends for that",
+        Failure::Internal => "something broke here",
+    }
+}

@@ -1,0 +1,148 @@
+//! OAS Engagement: the tables of engagements.
+
+use super::{EngineError, Reader};
+use crate::engagement::{Engaged, Journal, Noted, Reached, Spec};
+use crate::store::CommitError;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+const ENGAGEMENT: &str =
+    "id, agent, document, caller, parent, place, begun_at, reached, reviewer, due, checksum";
+
+/// Writes a journal; refuses a step that is not the next one, since somebody else has written it.
+pub(super) fn apply(connection: &Connection, journal: &Journal) -> Result<Result<(), CommitError>, EngineError> {
+    for spec in &journal.specs {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO spec (digest, agent, at, body) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![spec.digest, spec.agent, spec.at, spec.body])?;
+    }
+    for engaged in &journal.engagements {
+        let (parent, place) = engaged.parent.clone().unzip();
+        connection
+            .prepare_cached(&format!(
+                "INSERT INTO engagement ({ENGAGEMENT}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                ON CONFLICT (id) DO UPDATE SET reached = ?8, reviewer = ?9, due = ?10, checksum = ?11"
+            ))?
+            .execute(params![
+                engaged.id,
+                engaged.agent,
+                engaged.document,
+                engaged.caller,
+                parent,
+                place,
+                engaged.begun_at,
+                engaged.reached.number(),
+                engaged.reviewer,
+                engaged.due,
+                engaged.checksum(),
+            ])?;
+    }
+    for step in &journal.steps {
+        let written = connection
+            .prepare_cached(
+                "INSERT INTO step (engagement, position, at, body, checksum)
+                SELECT number, ?2, ?3, ?4, ?5 FROM engagement WHERE id = ?1
+                AND ?2 = coalesce((SELECT max(position) + 1 FROM step WHERE engagement = number), 0)",
+            )?
+            .execute(params![step.engagement, step.position as i64, step.at, step.body, step.checksum()])?;
+        if written != 1 {
+            return Ok(Err(CommitError::NameTaken { name: format!("{}/{}", step.engagement, step.position) }));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Takes everything but documents out of a copy: an engagement that went on after the copy was made must not do again,
+/// out of the copy, what it has done since.
+pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("BEGIN IMMEDIATE; DELETE FROM step; DELETE FROM engagement; COMMIT;")
+}
+
+impl Reader {
+    /// A document by its digest.
+    pub(crate) fn spec(&self, digest: &str) -> Result<Option<Spec>, EngineError> {
+        let query = "SELECT digest, agent, at, body FROM spec WHERE digest = ?1";
+        let read = |row: &Row<'_>| {
+            Ok(Spec { digest: row.get(0)?, agent: row.get(1)?, at: row.get(2)?, body: row.get(3)? })
+        };
+        let found = self.connection.prepare_cached(query)?.query_row([digest], read).optional()?;
+        match found {
+            Some(spec) if !spec.is_sound() => Err(EngineError::Meaningless("a document")),
+            found => Ok(found),
+        }
+    }
+
+    /// An engagement by its name.
+    pub(crate) fn engagement(&self, id: &str) -> Result<Option<Engaged>, EngineError> {
+        let query = format!("SELECT {ENGAGEMENT} FROM engagement WHERE id = ?1");
+        self.connection.prepare_cached(&query)?.query_row([id], read_engaged).optional()?.transpose()
+    }
+
+    /// Engagements that have come so far, the first one first.
+    pub(crate) fn engagements_at(&self, reached: Reached) -> Result<Vec<Engaged>, EngineError> {
+        // The number stands in the text, so that the engine sees which index covers it.
+        let number = reached.number();
+        let query = format!("SELECT {ENGAGEMENT} FROM engagement WHERE reached = {number} ORDER BY number");
+        let mut statement = self.connection.prepare_cached(&query)?;
+        statement.query_map([], read_engaged)?.map(|row| row?).collect()
+    }
+
+    /// The last engagements of a caller, the last one first.
+    pub(crate) fn engagements_of(&self, caller: &str, limit: usize) -> Result<Vec<Engaged>, EngineError> {
+        let query = format!("SELECT {ENGAGEMENT} FROM engagement WHERE caller = ?1 ORDER BY number DESC LIMIT ?2");
+        let mut statement = self.connection.prepare_cached(&query)?;
+        statement.query_map(params![caller, limit as i64], read_engaged)?.map(|row| row?).collect()
+    }
+
+    /// Engagements that wait for this reviewer, the first one first.
+    pub(crate) fn engagements_before(&self, reviewer: &str, limit: usize) -> Result<Vec<Engaged>, EngineError> {
+        let query = format!("SELECT {ENGAGEMENT} FROM engagement WHERE reviewer = ?1 ORDER BY number LIMIT ?2");
+        let mut statement = self.connection.prepare_cached(&query)?;
+        statement.query_map(params![reviewer, limit as i64], read_engaged)?.map(|row| row?).collect()
+    }
+
+    /// How many steps an engagement has.
+    pub(crate) fn step_count(&self, id: &str) -> Result<u64, EngineError> {
+        let query = "SELECT count(*) FROM step WHERE engagement = (SELECT number FROM engagement WHERE id = ?1)";
+        Ok(self.connection.prepare_cached(query)?.query_row([id], |row| row.get::<_, i64>(0))? as u64)
+    }
+
+    /// The steps of an engagement, in order.
+    pub(crate) fn steps(&self, id: &str) -> Result<Vec<Noted>, EngineError> {
+        let query = "SELECT position, at, body, checksum FROM step
+            WHERE engagement = (SELECT number FROM engagement WHERE id = ?1) ORDER BY position";
+        let mut statement = self.connection.prepare_cached(query)?;
+        let mut rows = statement.query([id])?;
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next()? {
+            let step = Noted {
+                engagement: id.to_owned(),
+                position: row.get::<_, i64>(0)? as u64,
+                at: row.get(1)?,
+                body: row.get(2)?,
+            };
+            if row.get::<_, Vec<u8>>(3)? != step.checksum() || step.position != steps.len() as u64 {
+                return Err(EngineError::Meaningless("a step"));
+            }
+            steps.push(step);
+        }
+        Ok(steps)
+    }
+}
+
+fn read_engaged(row: &Row<'_>) -> rusqlite::Result<Result<Engaged, EngineError>> {
+    let broken = Err(EngineError::Meaningless("an engagement"));
+    let Some(reached) = Reached::of(row.get(7)?) else { return Ok(broken) };
+    let engaged = Engaged {
+        id: row.get(0)?,
+        agent: row.get(1)?,
+        document: row.get(2)?,
+        caller: row.get(3)?,
+        parent: row.get::<_, Option<String>>(4)?.zip(row.get(5)?),
+        begun_at: row.get(6)?,
+        reached,
+        reviewer: row.get(8)?,
+        due: row.get(9)?,
+    };
+    let sound = row.get::<_, Vec<u8>>(10)? == engaged.checksum();
+    Ok(if sound { Ok(engaged) } else { broken })
+}
