@@ -5,7 +5,7 @@
 //! decision record, and the digest of the line before. The digest of the last line also stands in `receipts.head`, so
 //! that a tail that was cut off is missed.
 //!
-//! INVARIANT: a line is on disk before the head names it; whoever appends holds the lock of the log.
+//! INVARIANT: a line is on disk before the head names it (`node::Log`).
 
 use crate::asking::Answered;
 use crate::environment;
@@ -13,8 +13,8 @@ use crate::failure::Failure;
 use crate::question::Sent;
 use aql::Instant;
 use json::{Document, Limits, Node, Value, json};
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use node::Log;
+use std::fs;
 use std::path::{Path, PathBuf};
 use trust::Digest;
 
@@ -93,29 +93,23 @@ impl Chain {
     /// Appends what came of a question.
     pub(crate) fn append(&self, sent: &Sent, answered: &Answered, node: &str, now: Instant) -> Result<(), Failure> {
         let path = self.path();
-        let failed = |error: std::io::Error| Failure::io("write", &path, &error);
-        fs::create_dir_all(&self.folder).map_err(|error| Failure::io("make", &self.folder, &error))?;
-        let mut file = private(&path).map_err(failed)?;
-        file.lock().map_err(failed)?;
-        let mut log = Vec::new();
-        file.read_to_end(&mut log).map_err(failed)?;
-        // A line that a crash cut short was never promised to anybody.
-        let end = log.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let lines = log.get(..end).unwrap_or_default();
+        let failed = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::InvalidData => Failure::files(format!(
+                "`{}`: {}",
+                path.display(),
+                Flaw::Head.describe()
+            ))
+            .help("nothing is added to a chain that is not whole; move it away, or name another place with --receipts"),
+            _ => Failure::io("write", &path, &error),
+        };
+        let mut log = Log::open(&self.folder, LOG).map_err(failed)?;
+        let mut held = log.hold().map_err(failed)?;
+        let lines = held.unread().map_err(failed)?;
         let last = lines.strip_suffix(b"\n").and_then(|lines| lines.rsplit(|byte| *byte == b'\n').next());
         let number = lines.iter().filter(|byte| **byte == b'\n').count() + 1;
         let previous = last.map_or_else(|| GENESIS.to_owned(), |line| Digest::of(line).to_string());
         let line = json::canonical_value(&entry(sent, answered, node, now, number, &previous));
-        file.set_len(end as u64).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
-        file.write_all(&[line.as_slice(), b"\n"].concat()).and_then(|()| file.sync_data()).map_err(failed)?;
-        self.write_head(&Digest::of(&line).to_string())
-    }
-
-    /// The head is replaced in one step.
-    fn write_head(&self, digest: &str) -> Result<(), Failure> {
-        let (path, beside) = (self.folder.join(HEAD), self.folder.join(format!("{HEAD}.new")));
-        let written = fs::write(&beside, format!("{digest}\n")).and_then(|()| fs::rename(&beside, &path));
-        written.map_err(|error| Failure::io("write", &path, &error))
+        held.append(&line).map_err(failed)
     }
 
     /// Reads every receipt and says what is wrong with the chain; a chain that has not begun is sound.
@@ -129,24 +123,25 @@ impl Chain {
 /// Follows a log from its first line to the one that the head names.
 fn follow(log: &[u8], head: &str) -> (Vec<Receipt>, Vec<Flaw>) {
     let (mut receipts, mut flaws) = (Vec::new(), Vec::new());
-    let mut previous = GENESIS.to_owned();
+    let (mut previous, mut before) = (GENESIS.to_owned(), String::new());
     let lines = log.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
     for (number, line) in (1..).zip(lines) {
         let read = Document::parse(line, &Limits::OURS).ok().filter(|entry| entry.root().is_object());
         let Some(entry) = read else {
             flaws.push(Flaw::Unreadable(number));
-            previous = Digest::of(line).to_string();
+            before = std::mem::replace(&mut previous, Digest::of(line).to_string());
             continue;
         };
         let follows = text(entry.root(), "previous") == previous;
         if !follows || entry.root().get("number").and_then(Node::as_u64) != Some(number as u64) {
             flaws.push(Flaw::Broken(number));
         }
-        previous = Digest::of(line).to_string();
+        before = std::mem::replace(&mut previous, Digest::of(line).to_string());
         receipts.push(Receipt { line: line.to_vec(), value: entry.root().to_value() });
     }
-    let begun = previous != GENESIS || !head.is_empty();
-    if begun && previous != head {
+    // A crash may have come between a line and its head; nothing and `genesis` are the same beginning.
+    let head = if head.is_empty() { GENESIS } else { head };
+    if head != previous && head != before {
         flaws.push(Flaw::Head);
     }
     (receipts, flaws)
@@ -200,18 +195,6 @@ fn read_or_nothing(path: &Path) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// What somebody asked is nobody else's business.
-#[cfg(unix)]
-fn private(path: &Path) -> std::io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
-}
-
-#[cfg(not(unix))]
-fn private(path: &Path) -> std::io::Result<File> {
-    File::options().read(true).write(true).create(true).truncate(false).open(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,6 +223,13 @@ mod tests {
     }
 
     #[test]
+    fn a_crash_between_a_line_and_its_head_is_no_flaw() {
+        for count in 1..=3 {
+            assert_eq!(flaws(&log(count).0, &log(count - 1).1), [], "{count}");
+        }
+    }
+
+    #[test]
     fn every_changed_byte_is_noticed() {
         let (log, head) = log(3);
         for position in 0..log.len() {
@@ -259,6 +249,7 @@ mod tests {
         assert_eq!(flaws(&[lines[0], lines[2]].concat(), &head), [Flaw::Broken(2)]);
         assert_eq!(flaws(&[lines[1], lines[0], lines[2]].concat(), &head).len(), 3);
         assert_eq!(flaws(&log, ""), [Flaw::Head]);
+        assert_eq!(flaws(&log, &Digest::of(lines[0].trim_ascii_end()).to_string()), [Flaw::Head]);
         assert_eq!(flaws(b"x\n", &Digest::of(b"x").to_string()), [Flaw::Unreadable(1)]);
     }
 }

@@ -130,13 +130,7 @@ impl Engagements {
     }
 
     /// Writes down that an engagement began, with the first words.
-    async fn begin_as(
-        &self,
-        id: String,
-        agent: &Arc<agent::Agent>,
-        begins: Begins,
-        text: &str,
-    ) -> Result<Live, Error> {
+    async fn begin_as(&self, id: String, agent: &Arc<agent::Agent>, begins: Begins, text: &str) -> Result<Live, Error> {
         let now = self.node.clock().millis();
         let begun = Begun {
             id: id.clone(),
@@ -255,8 +249,10 @@ impl Engagements {
         if let Some(agent) = earlier.get(digest) {
             return Ok(Arc::clone(agent));
         }
-        let spec = self.node.store.spec(digest)?.ok_or_else(|| Error::fault("the document of an engagement is gone"))?;
-        let read = agent::Agent::read(&spec.body).map_err(|_| Error::fault("the document of an engagement is unread"))?;
+        let spec =
+            self.node.store.spec(digest)?.ok_or_else(|| Error::fault("the document of an engagement is gone"))?;
+        let read =
+            agent::Agent::read(&spec.body).map_err(|_| Error::fault("the document of an engagement is unread"))?;
         let agent = Arc::new(read);
         earlier.insert(digest.to_owned(), Arc::clone(&agent));
         Ok(agent)

@@ -67,8 +67,8 @@ pub use import::{Imported, Told, kind_of};
 pub use log::{Held, Log};
 pub use node::{Config, Node, Operator, turns};
 pub use outbound::{
-    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Hands, Inquiry, Line,
-    Message, Parcel, Reply, Response,
+    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Hands, Inquiry,
+    Line, Message, Parcel, Reply, Response,
 };
 pub use publish::Exhibit;
 pub use refusal::{Class, Error, Refusal};

@@ -42,6 +42,9 @@ impl Wallet {
         if let Some(flaw) = flaws.first() {
             return Err(Error::fault(format!("the wallet's book is not sound: {}", flaw.describe())));
         }
+        if !log.ends_at_its_head().map_err(failed)? {
+            return Err(Error::fault("the wallet's book is not sound: it does not end where it ended last"));
+        }
         Ok(Self { node, kept: Mutex::new(Kept { book, log }) })
     }
 
@@ -190,8 +193,7 @@ impl Kept {
     /// Writes a line down before it counts.
     fn write(&mut self, line: &[u8]) -> Result<(), Error> {
         let failed = |error: std::io::Error| Error::fault(format!("the wallet's book cannot be written: {error}"));
-        let digest = trust::Digest::of(line).to_string();
-        self.log.hold().and_then(|mut held| held.append(line, &digest)).map_err(failed)?;
+        self.log.hold().and_then(|mut held| held.append(line)).map_err(failed)?;
         match self.book.accept(line) {
             None => Ok(()),
             Some(flaw) => Err(Error::fault(format!("the wallet's book: {}", flaw.describe()))),
