@@ -137,7 +137,8 @@ impl Node {
             url: door.interface.clone(),
             definition: DraftDefinition::OpenRpc(openrpc(&plate, &door)),
         };
-        let created = instant(self.began);
+        // Whole seconds, as everybody writes them.
+        let created = instant(self.began - self.began.rem_euclid(1_000));
         let draft = Draft {
             url: door.description,
             name: plate.title,

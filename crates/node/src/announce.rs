@@ -111,6 +111,7 @@ impl Node {
                 "receipt_verify": at("/oap/receipt-verify"),
                 "receipt_chain_export": at("/oap/receipt-chain/export"),
                 "mappings": at("/oap/mappings"),
+                "agent_descriptions": at(description::WELL_KNOWN),
             },
             "auth": [{"method": "anonymous"}],
             "actions": [self.action(base)],

@@ -371,3 +371,64 @@ fn answers_about_descriptions_equal_the_slow_twin() {
     }
     assert!(tally.compared > 80 && tally.matches > 200 && tally.out_of_fuel < 5, "{tally:?}");
 }
+
+/// The documents of the corpus: those of its cases, and the base of each file with what a case changes.
+fn corpus() -> Vec<Vec<u8>> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/description");
+    let mut documents = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let theme = value(&std::fs::read(file.unwrap().path()).unwrap());
+        for case in theme["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == "describe") {
+            if let Some(text) = case["text"].as_str() {
+                documents.push(text.as_bytes().to_vec());
+                continue;
+            }
+            let mut document = case.get("document").unwrap_or(&theme["base"]).clone();
+            for (at, with) in case["change"].as_object().into_iter().flatten() {
+                let (above, name) = at.rsplit_once('/').unwrap();
+                match document.pointer_mut(above) {
+                    Some(Value::Object(members)) if with == "{absent}" => drop(members.remove(name)),
+                    Some(Value::Object(members)) => drop(members.insert(name.replace("~1", "/"), with.clone())),
+                    _ => {}
+                }
+            }
+            documents.push(serde(&document));
+        }
+    }
+    documents
+}
+
+#[test]
+fn what_the_lenient_accept_is_kept_and_everything_else_is_refused() {
+    let world = World::new();
+    let documents = corpus();
+    let (mut kept, mut refused) = (0, 0);
+    for (number, bytes) in documents.iter().enumerate() {
+        let url = format!("https://h.example/{number}/ad.json");
+        let origin = description::Origin { url: &url, did_document: None };
+        let reading = description::read(bytes, Some(&origin));
+        let accepted = reading.as_ref().is_ok_and(|reading| reading.findings.passes(description::Mode::Lenient));
+        let found = Found { url: &url, bytes, linked: &[], keys: None, vouched_by: None };
+        match world.node().describe(&found) {
+            Ok(told) => {
+                assert!(accepted, "{}", String::from_utf8_lossy(bytes));
+                let reading = reading.unwrap();
+                let record = world.described(&told.id);
+                assert_eq!(record["findings"].as_array().unwrap().len(), reading.findings.all().len());
+                assert_eq!(record["accepted"]["strict"], json!(told.strict));
+                assert_eq!(record["document"], reading.document().root().to_value());
+                assert_eq!(world.node().description(&url).unwrap().unwrap().bytes, *bytes);
+                kept += 1;
+            }
+            Err(Error::Refusal(refusal)) => {
+                assert!(!accepted || refusal.code == "description_too_large", "{refusal:?}");
+                refused += 1;
+            }
+            Err(fault) => panic!("{fault}: {}", String::from_utf8_lossy(bytes)),
+        }
+    }
+    assert!(kept > 80 && refused > 20, "{kept} kept, {refused} refused");
+    let asked = intent(&person(2), asking(leaf("/record_type", json!("agent_description")), json!(["/id"])));
+    let pages = world.pages(&sign(asked, &person(2))).unwrap();
+    assert_eq!(pages.iter().map(|page| page["candidates"].as_array().unwrap().len()).sum::<usize>(), kept);
+}

@@ -331,8 +331,8 @@ async fn what_was_signed_for_something_else_or_was_sent_before_is_no_call() {
         (Sending { components: &["@method"], ..new("n3") }, "invalid_request"),
         (Sending { covers_body: false, ..new("n4") }, "invalid_request"),
         (Sending { sent: Some(&other), ..new("n5") }, "invalid_content_digest"),
-        (Sending { created: SECONDS - 400, ..new("n6") }, "invalid_timestamp"),
-        (Sending { created: SECONDS + 400, ..new("n7") }, "invalid_timestamp"),
+        (Sending { created: SECONDS - 400, ..new("n6") }, "request_timestamp"),
+        (Sending { created: SECONDS + 400, ..new("n7") }, "request_timestamp"),
     ];
     for (sending, code) in &cases {
         let answer = send(&house, &party, sending, &body).await;
