@@ -1,5 +1,6 @@
 //! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
 
+use crate::agents;
 use crate::descriptions;
 use crate::discover::WISH_CHARS_MAX;
 use crate::evidence;
@@ -236,7 +237,11 @@ pub(crate) fn limits(edge: &Edge) -> Value {
         },
         "procurement": {"fallbacks": FALLBACKS_MAX},
         "actions": {"inherited_bytes": INHERITED_BYTES_MAX},
-        "descriptions": {"bytes": descriptions::KEPT_BYTES_MAX, "id_bytes": ID_BYTES_MAX},
+        "descriptions": {
+            "bytes": descriptions::KEPT_BYTES_MAX, "id_bytes": ID_BYTES_MAX, "linked": agents::LINKED_MAX,
+        },
+        "call": bytes(&agents::RPC_LIMITS),
+        "agents": {"page": agents::PAGE},
         "discover": {"wish_chars": WISH_CHARS_MAX},
         "receipts": {"signatures": SIGNATURES_MAX, "deliveries": DELIVERIES_MAX},
         "evidence": {"words": evidence::WORDS_MAX, "issuers": evidence::ISSUERS_MAX},

@@ -89,6 +89,8 @@ pub struct Kept {
     pub revision: u64,
     /// The bytes as they came.
     pub bytes: Vec<u8>,
+    /// Who proved to have sent it, where somebody did.
+    pub vouched_by: Option<String>,
 }
 
 impl Node {
@@ -98,7 +100,10 @@ impl Node {
         let place = Place::read(found.url)?;
         let reading = read(found, &place)?;
         check_voucher(&reading, found.vouched_by)?;
-        let record = record::of(&reading, found, &place)?;
+        // Whoever vouched for these very bytes still does when somebody else finds them.
+        let kept = self.kept_at(&place)?.filter(|kept| kept.bytes == found.bytes);
+        let vouched_by = found.vouched_by.map(|did| did.as_str().to_owned()).or(kept.and_then(|kept| kept.vouched_by));
+        let record = record::of(&reading, found, vouched_by.as_deref(), &place)?;
         let body = body(&reading, &record)?;
         let put = Put { id: place.id.clone(), kind: Kind::Description, publisher: place.publisher.clone(), body };
         let batch = Batch { puts: vec![put], at: self.clock.millis(), ..Batch::default() };
@@ -143,13 +148,14 @@ impl Node {
         let body = parsed(&record.body)?;
         let root = body.root();
         let original = root.get("original").and_then(JsonNode::as_str).unwrap_or_default();
-        let did = root.get("record").and_then(|record| record.get("did")?.as_str());
+        let said = |name: &str| Some(root.get("record")?.get(name)?.as_str()?.to_owned());
         Ok(Some(Kept {
             id: record.id,
             url: place.url.to_string(),
-            did: did.map(str::to_owned),
+            did: said("did"),
             revision: record.revision,
             bytes: original.as_bytes().to_vec(),
+            vouched_by: said("vouched_by"),
         }))
     }
 
@@ -223,12 +229,13 @@ fn check_voucher(reading: &Reading, vouched_by: Option<&Did>) -> Result<(), Refu
     match (vouched_by, &reading.agent.did) {
         (None, _) => Ok(()),
         (Some(sender), Some(did)) if sender == did => Ok(()),
-        (Some(_), _) => {
-            let detail = "the description names another DID than the one that sent it; let the agent itself send it";
-            let at = Pointer::root().child("did");
-            Err(Refusal::new(Class::PolicyBlock, "description_not_yours", detail).at(at))
-        }
+        (Some(_), _) => Err(not_yours()),
     }
+}
+
+pub(crate) fn not_yours() -> Refusal {
+    let detail = "the description names another DID than the one that sends this; let the agent itself do it";
+    Refusal::new(Class::PolicyBlock, "description_not_yours", detail)
 }
 
 /// One finding, as records and refusals tell it.
@@ -258,7 +265,7 @@ fn body(reading: &Reading, record: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(writer.finish())
 }
 
-fn too_large() -> Refusal {
+pub(crate) fn too_large() -> Refusal {
     let detail = "the description is larger than what is kept; shorten it, or put parts of it behind links";
     Refusal::new(Class::TooLarge, "description_too_large", detail)
 }

@@ -22,6 +22,7 @@ mod relax;
 mod gate;
 mod publish;
 mod descriptions;
+mod agents;
 mod invoke;
 mod duties;
 mod discover;
@@ -46,6 +47,7 @@ mod clock;
 mod witness;
 mod chance;
 
+pub use agents::{AGENT, AgentCall, Answering, Answers, HostedAgent, RPC_LIMITS, Rpc};
 pub use announce::{CALL_MS_MAX, EDGE, Edge, LEVELS, STREAMS_MAX};
 pub use authenticate::{Caller, Presented, Unproved};
 pub use clock::Clock;

@@ -19,6 +19,7 @@
 mod routes;
 mod request;
 mod reply;
+mod agents;
 mod caller;
 mod subscriptions;
 mod sse;

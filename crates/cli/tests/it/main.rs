@@ -21,6 +21,8 @@ mod guarding;
 #[cfg(test)]
 mod host;
 #[cfg(test)]
+mod introducing;
+#[cfg(test)]
 mod keeping;
 #[cfg(test)]
 mod linting;

@@ -14,15 +14,23 @@ use description::{
 };
 use json::{Document, Limits, Map, Node, Value, json};
 use std::collections::BTreeSet;
+use trust::ProofProblem;
+use url::Url;
 
 /// Room that stays free for what is counted at the end.
 const MARGIN: usize = 1_024;
 
 /// The record of a description, in canonical form.
-pub(super) fn of(reading: &Reading, found: &Found<'_>, place: &Place) -> Result<Vec<u8>, Error> {
+pub(super) fn of(
+    reading: &Reading,
+    found: &Found<'_>,
+    vouched_by: Option<&str>,
+    place: &Place,
+) -> Result<Vec<u8>, Error> {
     let mut record = Map::new();
     put_words(&mut record, reading, place);
     put_standing(&mut record, reading, found, place);
+    put(&mut record, "vouched_by", vouched_by.map(|did| json!(did)));
     record.insert("document".into(), reading.document().root().to_value());
     let mut maker = Maker::new(reading, found, &Value::Object(record.clone()));
     let interfaces: Vec<Value> = reading.agent.interfaces.iter().map(|one| maker.interface(one)).collect();
@@ -78,13 +86,12 @@ fn owner(owner: &Owner) -> Value {
     Value::Object(told)
 }
 
-/// What is to be said about the description, and by whom it is vouched for.
+/// What is to be said about the description.
 fn put_standing(record: &mut Map, reading: &Reading, found: &Found<'_>, place: &Place) {
     put(record, "form", Some(json!(reading.form.name())));
     let findings = &reading.findings;
     put(record, "findings", Some(findings.all().iter().map(found_at).collect()));
     put(record, "accepted", Some(json!({"strict": findings.passes(Mode::Strict), "lenient": true})));
-    put(record, "vouched_by", found.vouched_by.map(|did| json!(did.as_str())));
     put(record, "bound", Some(json!(is_bound(reading, found, place))));
     put(record, "proof", Some(json!(proof(reading, found))));
 }
@@ -103,8 +110,14 @@ fn proof(reading: &Reading, found: &Found<'_>) -> &'static str {
     match own {
         _ if root.get("proof").is_none_or(Node::is_null) => "absent",
         None => "unchecked",
-        Some(keys) if trust::verify_proof(root, keys).is_ok() => "verified",
-        Some(_) => "failed",
+        Some(keys) => {
+            let host = Url::parse(found.url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+            let holds = match trust::verify_proof(root, keys) {
+                Err(ProofProblem::Kind) => trust::verify_embedded_proof(root, keys, &host).is_ok(),
+                other => other.is_ok(),
+            };
+            if holds { "verified" } else { "failed" }
+        }
     }
 }
 
