@@ -57,6 +57,10 @@ pub fn bench(root: &Path, arguments: &[String]) -> Result<()> {
             build_product(root)?;
             run::run(&mut binary_of(root, "rialto-bench", "bench-node", rest))
         }
+        Some((subject, rest)) if subject == "did" => {
+            build_product(root)?;
+            run::run(&mut binary_of(root, "rialto-bench", "did", rest))
+        }
         Some((subject, rest)) if subject == "feed" => {
             // Nobody else needs the peer, nor what this binary does without.
             let only = ["--no-default-features", "--features", "peers"];

@@ -51,7 +51,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         arguments: Vec<String>,
     },
-    /// Measurements, such as `bench aql`, `bench schema` and `bench node --manifests 1000000`.
+    /// Measurements, such as `bench aql`, `bench schema`, `bench did` and `bench node --manifests 1000000`.
     Bench {
         /// Passed on: the subject, then its options.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]

@@ -24,6 +24,8 @@ pub struct Program {
     pub binary: PathBuf,
     /// Passed on to `rialto serve`.
     pub serve_arguments: Vec<String>,
+    /// What its environment has beside ours.
+    pub environment: Vec<(String, String)>,
     /// The folder of its data.
     pub data: PathBuf,
     /// Where it writes what it says while it works.
@@ -73,7 +75,7 @@ impl Program {
     pub fn serve(&self) -> Result<(Node, f64)> {
         let mut command = Command::new(&self.binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--json", "--data"]).arg(&self.data);
-        command.args(&self.serve_arguments);
+        command.args(&self.serve_arguments).envs(self.environment.iter().cloned());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&self.log)?);
         let begun = start();
         let mut child = command.spawn().with_context(|| format!("`{}` cannot be run", self.binary.display()))?;

@@ -88,6 +88,7 @@ pub fn run(plan: &Plan) -> Result<Report> {
         let program = Program {
             binary: binary.clone(),
             serve_arguments: plan.serve_arguments.clone(),
+            environment: Vec::new(),
             data: plan.data.clone().unwrap_or_else(|| plan.folder.join("data")),
             log: plan.folder.join("rialto.log"),
         };

@@ -90,6 +90,7 @@ fn main() -> Result<ExitCode> {
         serve_arguments: ["--requests-per-second", "10", "--connections-per-source", "64", "--log", "error"]
             .map(str::to_owned)
             .to_vec(),
+        environment: Vec::new(),
         data: folder.path().join("data"),
         log: folder.path().join("node.log"),
     };
