@@ -37,6 +37,8 @@ mod pages;
 #[cfg(test)]
 mod peers;
 #[cfg(test)]
+mod promising;
+#[cfg(test)]
 mod receipts;
 #[cfg(test)]
 mod run;
