@@ -1,6 +1,7 @@
 //! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
 
 use crate::discover::WISH_CHARS_MAX;
+use crate::engagements::limits as engagement_limits;
 use crate::evidence;
 use crate::feeds::webhook_limits;
 use crate::gate;
@@ -248,6 +249,7 @@ pub(crate) fn limits(edge: &Edge) -> Value {
             "mapping_steps": schema::STEPS_MAX, "mapping_bytes": schema::MAPPING_LIMITS.bytes,
         },
         "payment": {"mandates": payment::wallet::MANDATES_MAX, "open_sessions": payment::wallet::SESSIONS_OPEN_MAX},
+        "engagement": engagement_limits(),
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
         "edge": {
             "head_bytes": edge.head_bytes, "headers": edge.headers, "head_ms": edge.head_ms, "idle_ms": edge.idle_ms,

@@ -32,6 +32,7 @@ use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use agent::{Begun, Engagement, Step, User};
 use host::Toolbox;
+use json::{Map, Value, json};
 use journal::{Live, Seat};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -119,7 +120,7 @@ impl Engagements {
         check_text(text)?;
         if caller.is_none() && (!self.strangers || hosted.agent.lends_identity() && !self.options.lends_to_strangers) {
             let detail = "this agent acts in somebody's name; sign the request, or send a token";
-            return Err(Refusal::new(Class::AuthRequired, "auth_required", detail).into());
+            return Err(Refusal::new(Class::AuthRequired, "authentication_required", detail).into());
         }
         let user = caller.map(|caller| self.user(caller));
         let id = chance::name()?;
@@ -302,6 +303,26 @@ impl Engagements {
     }
 }
 
+/// The bounds of engagements, by name.
+pub(crate) fn limits() -> Value {
+    let mut named: Map = agent::Limits::default()
+        .named()
+        .into_iter()
+        .map(|(name, bound)| (name.trim_start_matches("engagement.").to_owned(), json!(bound)))
+        .collect();
+    let ours = [
+        ("text_bytes", TEXT_BYTES_MAX as u64),
+        ("depth", DEPTH_MAX as u64),
+        ("running", RUNNING_MAX as u64),
+        ("review_seconds", REVIEW_SECONDS.unsigned_abs()),
+        ("seconds", WORK_SECONDS),
+        ("wait_ms", WAIT_MS_MAX),
+        ("listed", LISTED_MAX as u64),
+    ];
+    named.extend(ours.map(|(name, bound)| (name.to_owned(), json!(bound))));
+    Value::Object(named)
+}
+
 /// The name of an engagement that serves a place of another one: found again after a restart, and guessed by nobody who
 /// does not know the other's.
 fn child_id(parent: &str, place: &str) -> String {
@@ -315,7 +336,7 @@ fn check_text(text: &str) -> Result<(), Error> {
     }
     let detail = "this is more than an agent is told at once";
     let refusal = Refusal::new(Class::TooLarge, "engagement_text_too_long", detail);
-    Err(refusal.limited("engagements.text_bytes", TEXT_BYTES_MAX as u64, text.len() as u64).into())
+    Err(refusal.limited("engagement.text_bytes", TEXT_BYTES_MAX as u64, text.len() as u64).into())
 }
 
 fn unknown() -> Refusal {

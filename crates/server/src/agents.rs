@@ -13,7 +13,6 @@ use crate::listen::Here;
 use crate::routes::{Asked, Asking, Name, Shared, blocking};
 use crate::sse::{self, Outlet};
 use crate::{reply, request};
-use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Query, Request, State};

@@ -12,9 +12,14 @@ use agent::{Agent, Check, Finding, Grade, Name, NameRule, Options, Reference, Re
 use host::{Budget, Configuration, Http, Means, Pins, Toolbox};
 use json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::{fs, io};
 use store::{Journal, Spec};
 use tokio::sync::{Semaphore, oneshot};
+
+/// Where the digests of approved definitions of tools are kept, in the data folder.
+const PINS: &str = "tools.json";
 
 /// What an operator hosts.
 #[derive(Debug)]
@@ -29,8 +34,6 @@ pub struct Hosting {
     pub options: Options,
     /// Whether somebody who proves nothing may begin an engagement.
     pub strangers: bool,
-    /// Definitions of tools that were approved before.
-    pub pins: Pins,
 }
 
 /// Somebody whom documents name otherwise than by DID.
@@ -108,8 +111,10 @@ impl Engagements {
         let broken = |error: &dyn ToString| HostingError::Broken(error.to_string());
         let http: Arc<dyn Http> = Arc::new(Hands::new().map_err(|error| broken(&error))?);
         let configuration = hosting.configuration;
-        let toolbox = Toolbox::open(&configuration, Means { http: Arc::clone(&http), pins: hosting.pins }).await?;
+        let pins = pinned(&node.data).map_err(|error| broken(&error))?;
+        let toolbox = Toolbox::open(&configuration, Means { http: Arc::clone(&http), pins }).await?;
         toolbox.add(asking(&node));
+        pin(&node.data, &toolbox.pins()).map_err(|error| broken(&error))?;
         let mut agents = Vec::new();
         for (file, bytes) in hosting.documents {
             let agent = Agent::read(&bytes).map_err(|found| HostingError::Document { file: file.clone(), found })?;
@@ -235,6 +240,22 @@ impl Engagements {
     pub(super) fn is_own_tool(name: &str) -> bool {
         name == ASK
     }
+}
+
+/// Definitions of tools that were approved before, by the names of their tools.
+fn pinned(data: &Path) -> io::Result<Pins> {
+    match fs::read(data.join(PINS)) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| io::Error::other(format!("{PINS}: {error}"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Pins::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps what is approved, for the next start.
+fn pin(data: &Path, pins: &Pins) -> io::Result<()> {
+    let beside = data.join(format!("{PINS}.new"));
+    fs::write(&beside, serde_json::to_vec_pretty(pins)?)?;
+    fs::rename(beside, data.join(PINS))
 }
 
 /// Judges inputs by the schema of a tool.

@@ -11,6 +11,7 @@ mod answers;
 mod authentication;
 mod decisions;
 mod duties;
+mod engagements;
 mod evidence;
 mod explanations;
 mod feeds;
