@@ -225,16 +225,12 @@ fn beyond(name: &str, max: usize, got: usize) -> Invalid {
 }
 
 fn unread(source: &str, rewritten: &Rewritten, errors: &cel::ParseErrors) -> Invalid {
-    let first = errors.errors.iter().find(|error| error.pos.0 > 0);
-    match first {
-        Some(error) => {
-            let (line, column) = (error.pos.0.unsigned_abs(), error.pos.1.unsigned_abs());
-            let position = rewritten.original(source, line, column);
-            syntax(Some(position), "this is no expression in CEL")
-        }
-        // The parser names no place when an expression is nested too deeply.
-        None => beyond("assertion.depth", DEPTH_MAX, DEPTH_MAX + 1),
+    if errors.errors.iter().any(|error| error.msg.contains("recursion")) {
+        return beyond("assertion.depth", DEPTH_MAX, DEPTH_MAX + 1);
     }
+    let place = errors.errors.iter().map(|error| error.pos).find(|(line, _)| *line > 0);
+    let position = place.map(|(line, column)| rewritten.original(source, line.unsigned_abs(), column.unsigned_abs()));
+    syntax(position, "this is no expression in CEL")
 }
 
 /// Counts what an expression consists of.

@@ -220,9 +220,9 @@ fn placed(yaml: &yaml::Yaml, source: &[u8], finding: Finding) -> Finding {
         (Some(_), yaml::Style::Plain | yaml::Style::Quoted) => whole,
         (Some((line, column)), yaml::Style::Literal) => {
             let text = std::str::from_utf8(source).unwrap_or_default();
-            let first = text.lines().nth(mark.value.0).unwrap_or_default();
+            let first = text.lines().nth(mark.value.0 - 1).unwrap_or_default();
             let indent = first.len() - first.trim_start().len();
-            (mark.value.0 + line, indent + column)
+            (mark.value.0 + line - 1, indent + column)
         }
     };
     Finding { position: Some(position), ..finding }

@@ -7,6 +7,7 @@
 //! | assertions and selections | `assertion`, `bare` |
 //! | Engagement | `step`, `engagement`, `object` |
 //! | what must happen next | `next`, `registry`, `identity`, `short_circuit`, `transcript` |
+//! | trying a document | `scenario` and `play`, `replay` |
 //!
 //! An engagement is a list of steps. [`next`] looks at the steps and says what must happen: a decision to write down, an
 //! effect to bring about, or somebody to wait for. Whoever runs an engagement does that, writes the step and asks again; a
@@ -35,6 +36,10 @@ mod next;
 
 mod limits;
 
+mod play;
+mod scenario;
+mod replay;
+
 pub use assertion::{Assertion, Failing};
 pub use document::{Agent, Capability, DOCUMENT_LIMITS, Exposed, Guardrail, KIND, Lifespan, Restriction, Reviewer};
 pub use engagement::{Call, Engagement, Misplaced, Progress, Status};
@@ -43,8 +48,11 @@ pub use identity::Identity;
 pub use limits::Limits;
 pub use name::{InvalidName, Name, NameRule};
 pub use next::{Effect, Next, Wait, next};
+pub use play::{World, play};
 pub use reference::{InvalidReference, Reference};
 pub use registry::{Check, Options, Registry, ReviewedBy, Taken, Target, Tool};
+pub use replay::{Replay, in_words, replay, step_in_words};
+pub use scenario::{Compile, Played, Scenario};
 pub use short_circuit::ShortCircuit;
 pub use step::{
     Begun, Decision, Failure, Outcome, Place, ProposedCall, Remembered, Review, Stage, Step, Usage, User, Why,

@@ -63,8 +63,12 @@ impl Reference {
         if !is_authority(authority) {
             return Err(InvalidReference::Authority);
         }
-        let (path, name) = path.rsplit_once('/').unwrap_or(("", path));
-        if name.is_empty() || !(path.is_empty() || path.split('/').all(is_segment)) {
+        let (path, name) = match path.rsplit_once('/') {
+            Some((path, name)) if path.split('/').all(is_segment) => (path, name),
+            Some(_) => return Err(InvalidReference::Path),
+            None => ("", path),
+        };
+        if name.is_empty() {
             return Err(InvalidReference::Path);
         }
         Ok(Self::Remote { authority: authority.to_owned(), path: path.to_owned(), name: Name::read(name, rule)? })

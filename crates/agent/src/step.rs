@@ -300,6 +300,20 @@ pub enum Why {
     Tainted,
 }
 
+impl Why {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Arguments => "arguments",
+            Self::Assertion => "assertion",
+            Self::Review => "review",
+            Self::Identity => "identity",
+            Self::Tainted => "tainted",
+        }
+    }
+}
+
 /// Somebody is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
@@ -323,6 +337,17 @@ pub enum Decision {
     Rejected,
     /// Nobody decided in time, so it may not.
     Expired,
+}
+
+impl Decision {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+        }
+    }
 }
 
 /// Of what an engagement failed.

@@ -1,5 +1,6 @@
 //! The commands, one room each.
 
+mod agent;
 mod ask;
 mod completions;
 mod conformance;
@@ -66,6 +67,8 @@ enum Command {
     #[command(subcommand)]
     Schema(schema::Schema),
     Describe(describe::Describe),
+    #[command(subcommand)]
+    Agent(agent::Agent),
     Lint(lint::Lint),
     Sign(sign::Sign),
     Verify(verify::Verify),
@@ -101,6 +104,7 @@ impl Rialto {
             Command::Resolve(command) => command.run(),
             Command::Schema(command) => command.run(),
             Command::Describe(command) => command.run(),
+            Command::Agent(command) => command.run(),
             Command::Lint(command) => command.run(),
             Command::Sign(command) => command.run(),
             Command::Verify(command) => command.run(),

@@ -124,10 +124,7 @@ fn hostile_expressions_are_refused_before_they_run() {
         many("1", "+", 1_000),
         many("true", "&&", 400),
         format!("user{}", chain(".a", 1_000)),
-        format!("{}1{}", chain("(", 500), chain(")", 500)),
         format!("{}1{}", chain("[", 500), chain("]", 500)),
-        format!("{}1", chain("-", 1_000)),
-        format!("{}true", chain("!", 1_000)),
         format!("{}1", chain("true?1:", 200)),
         format!("user{}", chain("[0]", 500)),
         "x".repeat(2_049),
@@ -139,6 +136,10 @@ fn hostile_expressions_are_refused_before_they_run() {
         assert_eq!(invalid.code, Code::AssertionTooComplex, "{} bytes: {invalid:?}", source.len());
         assert!(started.elapsed() < Duration::from_secs(20));
     }
+    // These the parser takes away by itself.
+    check(&format!("{}true{}", chain("(", 1_000), chain(")", 1_000)), "true");
+    check(&format!("{}true", chain("!", 1_000)), "true");
+    check(&format!("{}1 == 1", chain("-", 1_000)), "true");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn what_is_wrong_is_named_with_its_line() {
         ("size() < 100", "size( < 100"),
         "assertion_syntax",
         "/capabilities/search-faqs/input_restriction/assertion",
-        (12, 59),
+        (12, 57),
     );
     check(
         ("tool_name: moderation", "tool_name: oagent://moderation"),
@@ -149,10 +149,10 @@ fn too_many_capabilities_are_refused() {
 fn a_mistake_inside_an_assertion_is_found_where_it_stands() {
     let base = "kind: openagentspec:v1/agent\nname: a\ndescription: An a.\nintent: You a.\nowner: o\nexposes:\n";
     for (field, position) in [
-        ("  x: recent.a.[0] ==\n", (7, 18)),
+        ("  x: recent.a.[0] ==\n", (7, 21)),
         ("  x: \"1 + + 2\"\n", (7, 11)),
         ("  x: |\n    1 ==\n      + 2\n", (9, 7)),
-        ("  x: >-\n    1 ==\n    + 2\n", (7, 6)),
+        ("  x: >-\n    1 ==\n    + 2\n", (8, 5)),
     ] {
         let found = read(&format!("{base}{field}")).unwrap_err();
         assert_eq!((found[0].code.name(), found[0].position), ("assertion_syntax", Some(position)), "{field}");

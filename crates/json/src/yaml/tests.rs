@@ -144,6 +144,6 @@ fn every_value_is_found_again_in_its_line() {
     assert_eq!(mark("/a/c").key, Some((3, 3)));
     assert_eq!(mark("/a/c/1"), Mark { key: None, value: (5, 5), style: Style::Quoted });
     assert_eq!((mark("/d").style, mark("/e").style), (Style::Literal, Style::Folded));
-    assert_eq!(mark("/d").value, (6, 4));
+    assert_eq!(mark("/d").value, (7, 3));
     assert_eq!(yaml.mark(&Pointer::parse("/f").unwrap()), None);
 }
