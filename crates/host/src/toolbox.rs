@@ -7,6 +7,7 @@ use crate::configuration::{Configuration, ConfigurationError};
 use crate::credentials::{Identity, Vault};
 use crate::http::Http;
 use crate::tool::{Call, State, Tool, ToolError};
+use crate::tools::Watched;
 use json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,6 +34,8 @@ pub(crate) struct Shelf {
 struct Held {
     tools: BTreeMap<String, Arc<Tool>>,
     pins: Pins,
+    /// What is wrong now, by entry.
+    problems: BTreeMap<String, String>,
 }
 
 /// Another entry has this name.
@@ -42,7 +45,7 @@ pub(crate) struct Taken(pub(crate) String);
 
 impl Shelf {
     fn new(pins: Pins) -> Self {
-        Self { held: RwLock::new(Held { tools: BTreeMap::new(), pins }) }
+        Self { held: RwLock::new(Held { pins, ..Held::default() }) }
     }
 
     fn reading<T>(&self, read: impl FnOnce(&Held) -> T) -> T {
@@ -72,10 +75,22 @@ impl Shelf {
         })
     }
 
+    /// Whether a name is taken.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.reading(|held| held.tools.contains_key(name))
+    }
+
     /// Takes away what an entry no longer has.
-    #[expect(dead_code, reason = "servers whose lists change come with the next room")]
     pub(crate) fn keep(&self, entry: &str, names: &[String]) {
         self.writing(|held| held.tools.retain(|name, tool| tool.entry() != entry || names.contains(name)));
+    }
+
+    /// Notes what is wrong with an entry now; nothing when the text is empty.
+    pub(crate) fn note(&self, entry: &str, problem: String) {
+        self.writing(|held| match problem.is_empty() {
+            true => held.problems.remove(entry),
+            false => held.problems.insert(entry.to_owned(), problem),
+        });
     }
 }
 
@@ -83,6 +98,8 @@ impl Shelf {
 pub struct Toolbox {
     shelf: Arc<Shelf>,
     vault: Vault,
+    /// Dropped, their servers end.
+    _watched: Vec<Watched>,
 }
 
 impl fmt::Debug for Toolbox {
@@ -92,13 +109,17 @@ impl fmt::Debug for Toolbox {
 }
 
 impl Toolbox {
-    /// Opens every entry of the configuration.
+    /// Opens every entry of the configuration; a server that does not run now is tried again later.
     pub async fn open(configuration: &Configuration, means: Means) -> Result<Self, ConfigurationError> {
-        let shelf = Arc::new(Shelf::new(means.pins));
+        let (shelf, vault) = (Arc::new(Shelf::new(means.pins)), configuration.vault.clone());
+        let mut watched = Vec::new();
         for entry in &configuration.tools {
-            entry.open(&shelf, &means.http).await?;
+            watched.extend(entry.open(&shelf, &means.http, &vault)?);
         }
-        Ok(Self { shelf, vault: configuration.vault.clone() })
+        for entry in &watched {
+            entry.ready().await;
+        }
+        Ok(Self { shelf, vault, _watched: watched })
     }
 
     /// Adds a tool that is no entry of the configuration, such as another agent of this node; `false` when its name is
@@ -115,6 +136,11 @@ impl Toolbox {
     /// The names of all tools.
     pub fn names(&self) -> Vec<String> {
         self.shelf.reading(|held| held.tools.keys().cloned().collect())
+    }
+
+    /// What is wrong with which entry now, for the operator.
+    pub fn problems(&self) -> BTreeMap<String, String> {
+        self.shelf.reading(|held| held.problems.clone())
     }
 
     /// The credentials that were given.

@@ -3,21 +3,27 @@
 mod command;
 mod fixed;
 mod group;
+mod mcp;
+mod remote;
 
 use crate::ConfigurationError;
-use crate::credentials::World;
+use crate::credentials::{Identity, Vault, World};
 use crate::definition::Definition;
 use crate::fields::Fields;
 use crate::http::Http;
-use crate::name::is_name;
+use crate::name::{is_name, tool_name};
 use crate::tool::{Hand, TIME_DEFAULT, TIME_MAX, Tool};
-use crate::toolbox::Shelf;
+use crate::toolbox::{Shelf, Taken};
 use command::Command;
 use fixed::Fixed;
 pub(crate) use fixed::covers;
 use json::{Pointer, Value, json};
+use remote::Remote;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// An entry of `tools`.
 pub(crate) struct Entry {
@@ -31,6 +37,30 @@ pub(crate) struct Entry {
 enum Kind {
     /// One tool, ready to be called.
     One(Definition, Arc<dyn Hand>),
+    /// Some behind HTTP.
+    Remote(Vec<(Definition, Remote)>),
+    /// Those of a server.
+    Mcp(Arc<mcp::Server>),
+}
+
+/// An entry whose tools come and go; dropped, its server ends.
+pub(crate) struct Watched {
+    task: JoinHandle<()>,
+    ready: Arc<Notify>,
+}
+
+impl Watched {
+    /// Waits until its tools were read, or could not be.
+    pub(crate) async fn ready(&self) {
+        // A server that takes longer is waited for by nobody but its watcher.
+        let _ = timeout(mcp::BEGIN, self.ready.notified()).await;
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 impl Entry {
@@ -47,23 +77,89 @@ impl Entry {
         let kind = match fields.needed_text("kind")? {
             "static" => Kind::One(definition(name, &fields)?, Arc::new(Fixed::read(&fields)?)),
             "command" => Kind::One(definition(name, &fields)?, Arc::new(Command::read(&fields, world)?)),
-            _ => return Err(fields.wrong("kind", "known kinds are `static` and `command`")),
+            "json-rpc" => Kind::Remote(vec![(definition(name, &fields)?, Remote::rpc(&fields)?)]),
+            "http-json" => {
+                let (mut definition, remote) = (definition(name, &fields)?, Remote::json(&fields)?);
+                definition.input = remote.chosen_inputs().unwrap_or(definition.input);
+                Kind::Remote(vec![(definition, remote)])
+            }
+            "openapi" => Kind::Remote(operations(name, &fields, world)?),
+            "mcp" => Kind::Mcp(Arc::new(mcp::Server::read(name, &fields, world, time)?)),
+            _ => {
+                return Err(fields.wrong(
+                    "kind",
+                    "known kinds are `mcp`, `openapi`, `json-rpc`, `http-json`, `command` and `static`",
+                ));
+            }
         };
         fields.finish()?;
         Ok(Self { name: name.to_owned(), at: at.clone(), time, text_property, kind })
     }
 
-    /// Brings its tools to the shelf.
-    pub(crate) async fn open(&self, shelf: &Arc<Shelf>, _http: &Arc<dyn Http>) -> Result<(), ConfigurationError> {
+    fn put(&self, shelf: &Shelf, definition: &Definition, hand: Arc<dyn Hand>) -> Result<(), ConfigurationError> {
+        if shelf.has(&definition.name) {
+            let taken = Taken(definition.name.clone());
+            return Err(ConfigurationError::new(&self.at, taken.to_string()));
+        }
+        let tool = Tool::new(definition.clone(), &self.name, hand)
+            .within(self.time)
+            .taking_text_as(self.text_property.clone());
+        shelf.put(tool).map_err(|taken| ConfigurationError::new(&self.at, taken.to_string()))
+    }
+
+    /// Brings its tools to the shelf, and has somebody watch them where they come and go.
+    pub(crate) fn open(
+        &self,
+        shelf: &Arc<Shelf>,
+        http: &Arc<dyn Http>,
+        vault: &Vault,
+    ) -> Result<Option<Watched>, ConfigurationError> {
         match &self.kind {
-            Kind::One(definition, hand) => {
-                let tool = Tool::new(definition.clone(), &self.name, Arc::clone(hand))
-                    .within(self.time)
-                    .taking_text_as(self.text_property.clone());
-                shelf.put(tool).map_err(|taken| ConfigurationError::new(&self.at, taken.to_string()))
+            Kind::One(definition, hand) => self.put(shelf, definition, Arc::clone(hand)).map(|()| None),
+            Kind::Remote(tools) => {
+                for (definition, remote) in tools {
+                    self.put(shelf, definition, Arc::new(remote.reached(http)))?;
+                }
+                Ok(None)
+            }
+            Kind::Mcp(server) => {
+                let listing = match server.list_as() {
+                    None => None,
+                    Some(name) => vault
+                        .credential(&self.name, Identity::Static(name))
+                        .map_err(|missing| ConfigurationError::new(&self.at.child("list_as"), missing.to_string()))?,
+                };
+                let (connected, ready) = (mcp::Connected::new(server, http), Arc::new(Notify::new()));
+                let task = tokio::spawn(connected.watch(Arc::clone(shelf), listing, Arc::clone(&ready)));
+                Ok(Some(Watched { task, ready }))
             }
         }
     }
+}
+
+/// The operations of a document, named after the entry and, where there is one for it, by `rename`.
+fn operations(
+    name: &str,
+    fields: &Fields<'_>,
+    world: &World<'_>,
+) -> Result<Vec<(Definition, Remote)>, ConfigurationError> {
+    let (mut tools, idempotent) = (Vec::new(), fields.texts("idempotent")?);
+    let renames = fields.entries("rename")?;
+    for (operation, remote) in remote::operations(fields, world.folder)? {
+        let renamed =
+            renames.iter().find(|(theirs, ..)| *theirs == operation.name).and_then(|(_, ours, _)| ours.as_str());
+        let ours = renamed.filter(|ours| is_name(ours)).map(str::to_owned).or_else(|| tool_name(name, &operation.name));
+        let unnamed = || fields.wrong("rename", "an operation has a name that cannot be written here; give it one");
+        let definition = Definition {
+            name: ours.ok_or_else(unnamed)?,
+            description: operation.description.clone().unwrap_or_default(),
+            input: remote::inputs(&operation),
+            output: operation.result.clone(),
+            idempotent: idempotent.contains(&operation.name),
+        };
+        tools.push((definition, remote));
+    }
+    Ok(tools)
 }
 
 /// What the operator says of a tool that says nothing itself.

@@ -3,9 +3,15 @@
 #[cfg(test)]
 mod configuration;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
+mod packages;
+#[cfg(test)]
 mod programs;
+#[cfg(test)]
+mod remote;
 #[cfg(test)]
 mod tools;
 #[cfg(test)]

@@ -4,7 +4,8 @@ use crate::world::open;
 use host::{Identity, ToolError, Toolbox};
 use json::{Value, json};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long a test waits for something that comes.
 const PATIENCE: Duration = Duration::from_secs(30);
