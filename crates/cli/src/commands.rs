@@ -17,6 +17,7 @@ mod pay;
 mod publish;
 mod receipts;
 mod resolve;
+mod reviews;
 mod schema;
 mod serve;
 mod sign;
@@ -49,6 +50,8 @@ enum Command {
     Subscriptions(subscriptions::Subscriptions),
     #[command(subcommand)]
     Receipts(receipts::Receipts),
+    #[command(subcommand)]
+    Reviews(reviews::Reviews),
     Explain(explain::Explain),
     Mandate(mandate::Sign),
     Pay(pay::Pay),
@@ -88,6 +91,7 @@ impl Rialto {
             Command::Watch(command) => command.run(),
             Command::Subscriptions(command) => command.run(),
             Command::Receipts(command) => command.run(),
+            Command::Reviews(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Mandate(command) => command.run(),
             Command::Pay(command) => command.run(),

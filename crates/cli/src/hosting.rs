@@ -66,7 +66,7 @@ pub(crate) fn hosting(config: &Path) -> Result<Hosting, Failure> {
 }
 
 /// The documents in a folder, in the order of their names.
-fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |error: &std::io::Error| Failure::io("read", folder, error);
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| failed(&error))? {

@@ -42,7 +42,7 @@ use store::{Engaged, Reached};
 use tokio::sync::Semaphore;
 
 /// Bytes of what a user says at once.
-pub const TEXT_BYTES_MAX: usize = 64 * 1024;
+pub const TEXT_BYTES_MAX: usize = 32 * 1024;
 /// Milliseconds that a caller may wait for a change.
 pub const WAIT_MS_MAX: u64 = 25_000;
 /// Engagements that a list names.
@@ -170,6 +170,9 @@ impl Engagements {
         check_text(text)?;
         self.move_on(id, |live| {
             self.must_be_caller(live, caller)?;
+            if live.engagement.status().is_final() {
+                return Err(over().into());
+            }
             live.record(Step::UserSaid { text: text.to_owned() }).map_err(|_| busy().into())
         })
         .await
@@ -275,14 +278,14 @@ impl Engagements {
     }
 
     fn user(&self, caller: &str) -> User {
-        let email = self.people.iter().find(|person| person.did == caller).and_then(|person| person.email.clone());
+        let mut known = self.people.iter().filter(|person| person.did == caller);
+        let email = known.find_map(|person| person.email.clone());
         User { id: caller.to_owned(), email }
     }
 
     /// Whether a name in a document means this caller: by DID, by the operator's name for it, or by address.
     fn means(&self, name: &str, caller: &str) -> bool {
-        let known = self.people.iter().find(|person| person.did == caller);
-        name == caller || known.is_some_and(|person| person.is_called(name))
+        name == caller || self.people.iter().any(|person| person.did == caller && person.is_called(name))
     }
 
     fn is_callers(&self, engaged: &Engaged, caller: Option<&str>) -> bool {

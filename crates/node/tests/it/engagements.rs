@@ -320,7 +320,7 @@ async fn a_guardrail_that_fails_ends_everything_and_shows_nothing() {
         let (state, _) = engagements.state(&id, Some(USER)).unwrap();
         assert_eq!(state["error"]["code"], "guardrail_failed", "{state:#}");
         assert!(state.get("result").is_none() && !state.to_string().contains("Hello."));
-        refused(engagements.say(&id, Some(USER), "hello").await, "engagement_busy");
+        refused(engagements.say(&id, Some(USER), "hello").await, "engagement_over");
     }
     assert_eq!(lines(&house, "count"), 0);
 }

@@ -5,6 +5,7 @@
 
 mod caller;
 mod edge;
+mod engagements;
 mod interface;
 mod owed;
 mod routes;
