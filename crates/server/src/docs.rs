@@ -126,7 +126,7 @@ mod tests {
     fn the_description_and_the_router_have_the_same_paths() {
         let described = read(OPENAPI);
         let described: BTreeSet<&str> = described["paths"].as_object().unwrap().keys().map(String::as_str).collect();
-        let routed = crate::routes::routes().into_iter().chain(crate::agents::routes());
+        let routed = crate::routes::routes().into_iter().chain(crate::engagements::routes());
         let routed: BTreeSet<&str> = routed.map(|(path, _)| path).collect();
         assert_eq!(described, routed);
     }

@@ -22,7 +22,7 @@ mod request;
 mod reply;
 mod caller;
 mod subscriptions;
-mod agents;
+mod engagements;
 mod sse;
 mod ws;
 mod wallet;

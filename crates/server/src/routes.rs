@@ -7,7 +7,7 @@ use crate::listen::{Here, Patience};
 use crate::metrics::Metrics;
 use crate::sources::{Source, Sources};
 use crate::standing::Line;
-use crate::{agents, reply, request, sse, subscriptions, telemetry, ws};
+use crate::{engagements, reply, request, sse, subscriptions, telemetry, ws};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{MatchedPath, Path, Query, Request, State};
@@ -48,7 +48,7 @@ pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
     let scheme = if tls { "https" } else { "http" };
     let base = base.map(|base| Arc::from(base.trim_end_matches('/')));
     let shared = Shared { node, pages: Arc::new(Pages::new()), metrics: Arc::new(Metrics::new()), base, scheme };
-    of(routes().into_iter().chain(agents::routes()), shared)
+    of(routes().into_iter().chain(engagements::routes()), shared)
 }
 
 /// The routes of a node that hosts agents.
