@@ -57,8 +57,8 @@ pub use import::{Imported, Told, kind_of};
 pub use log::{Held, Log};
 pub use node::{Config, Node, Operator, turns};
 pub use outbound::{
-    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Line, Message,
-    Parcel, Reply,
+    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Hosted, Line,
+    Message, Parcel, Reply,
 };
 pub use publish::Exhibit;
 pub use refusal::{Class, Error, Refusal};

@@ -14,10 +14,12 @@ mod cache;
 mod dids;
 mod line;
 mod client;
+mod hosted;
 
 pub use client::{Client, ClientError};
 pub use dids::{DidError, Dids};
 pub use errand::Errand;
+pub use hosted::Hosted;
 pub use line::{Line, Message, Reply};
 pub use policy::DoorPolicy;
 pub(crate) use policy::registrable;
