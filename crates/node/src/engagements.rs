@@ -23,7 +23,7 @@ mod reviews;
 mod run;
 mod view;
 
-pub use hosted::{Hosted, Hosting, HostingError, Person};
+pub use hosted::{Resident, Hosting, HostingError, Person};
 pub use reviews::{Decided, Settled};
 
 use crate::chance;
@@ -65,7 +65,7 @@ pub struct Engagements {
     node: Arc<Node>,
     toolbox: Toolbox,
     models: BTreeMap<String, Arc<dyn host::Model>>,
-    hosted: BTreeMap<String, Arc<Hosted>>,
+    hosted: BTreeMap<String, Arc<Resident>>,
     /// Documents of engagements that began with an earlier version, by digest.
     earlier: Mutex<HashMap<String, Arc<agent::Agent>>>,
     people: Vec<Person>,
@@ -92,12 +92,12 @@ struct Begins {
 
 impl Engagements {
     /// The agents of this node, by name.
-    pub fn hosted(&self) -> impl Iterator<Item = &Hosted> {
+    pub fn hosted(&self) -> impl Iterator<Item = &Resident> {
         self.hosted.values().map(Arc::as_ref)
     }
 
     /// An agent of this node.
-    pub fn agent(&self, name: &str) -> Result<&Hosted, Error> {
+    pub fn agent(&self, name: &str) -> Result<&Resident, Error> {
         let detail = "this node hosts no agent of this name; GET /agents lists them";
         let none = || Refusal::new(Class::NotFound, "agent_not_found", detail);
         self.hosted.get(name).map(Arc::as_ref).ok_or_else(|| none().into())

@@ -49,7 +49,7 @@ pub use authenticate::{Caller, Presented, Unproved};
 pub use clock::Clock;
 pub use duties::AUDIT_MAX;
 pub use engagements::{
-    Decided, Engagements, Hosted, Hosting, HostingError, LISTED_MAX, Person, Settled, TEXT_BYTES_MAX, WAIT_MS_MAX,
+    Decided, Engagements, Hosting, HostingError, LISTED_MAX, Person, Resident, Settled, TEXT_BYTES_MAX, WAIT_MS_MAX,
 };
 pub use feed::Transport;
 pub use feed::inclusion::{InclusionError, check as check_inclusion};
@@ -61,8 +61,8 @@ pub use import::{Imported, Told, kind_of};
 pub use log::{Held, Log};
 pub use node::{Config, Node, Operator, turns};
 pub use outbound::{
-    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Hands, Line, Message,
-    Parcel, Reply,
+    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Hosted, Line,
+    Message, Parcel, Reply,
 };
 pub use publish::Exhibit;
 pub use refusal::{Class, Error, Refusal};

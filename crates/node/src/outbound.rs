@@ -13,13 +13,13 @@ mod pace;
 mod cache;
 mod dids;
 mod line;
-mod hands;
 mod client;
+mod hosted;
 
 pub use client::{Client, ClientError};
 pub use dids::{DidError, Dids};
 pub use errand::Errand;
-pub use hands::Hands;
+pub use hosted::Hosted;
 pub use line::{Line, Message, Reply};
 pub use policy::DoorPolicy;
 pub(crate) use policy::registrable;

@@ -6,7 +6,7 @@
 use super::ask::{ASK, asking};
 use super::{Engagements, RUNNING_MAX};
 use crate::node::Node;
-use crate::outbound::Hands;
+use crate::outbound::Hosted;
 use crate::refusal::Error;
 use agent::{Agent, Check, Finding, Grade, Name, NameRule, Options, Reference, Registry, Reviewer};
 use host::{Budget, Configuration, Http, Means, Pins, Toolbox};
@@ -94,7 +94,7 @@ fn told(found: &[Finding]) -> String {
 
 /// An agent of this node.
 #[derive(Debug)]
-pub struct Hosted {
+pub struct Resident {
     /// What its document says.
     pub agent: Arc<Agent>,
     /// The name of its model.
@@ -109,7 +109,7 @@ impl Engagements {
     /// Opens the tools, reads the documents and keeps them; nothing is hosted unless everything can be.
     pub async fn open(node: Arc<Node>, hosting: Hosting) -> Result<Arc<Self>, HostingError> {
         let broken = |error: &dyn ToString| HostingError::Broken(error.to_string());
-        let http: Arc<dyn Http> = Arc::new(Hands::new().map_err(|error| broken(&error))?);
+        let http: Arc<dyn Http> = Arc::new(Hosted::new(Arc::clone(&node.door)).map_err(|error| broken(&error))?);
         let configuration = hosting.configuration;
         let pins = pinned(&node.data).map_err(|error| broken(&error))?;
         let toolbox = Toolbox::open(&configuration, Means { http: Arc::clone(&http), pins }).await?;
@@ -149,7 +149,7 @@ impl Engagements {
             if let Some(opened) = configuration.model(&model, &http) {
                 engagements.models.insert(model.clone(), opened);
             }
-            engagements.hosted.insert(name, Arc::new(Hosted { agent, model, budget: given.budget, warnings }));
+            engagements.hosted.insert(name, Arc::new(Resident { agent, model, budget: given.budget, warnings }));
         }
         engagements.keep_documents().await.map_err(|error| broken(&error))?;
         Ok(Arc::new(engagements))
@@ -157,7 +157,7 @@ impl Engagements {
 
     async fn keep_documents(&self) -> Result<(), Error> {
         let at = self.node.clock().millis();
-        let spec = |hosted: &Hosted| Spec {
+        let spec = |hosted: &Resident| Spec {
             digest: hosted.agent.digest().to_owned(),
             agent: hosted.agent.name.to_string(),
             at,
