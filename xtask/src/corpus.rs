@@ -21,7 +21,7 @@ pub struct Requirement {
     pub section: String,
     /// The conformance level that asks for it.
     pub level: String,
-    /// Who can meet it: `language`, `schema`, `description`, `provider`, `node`, `feed`, `payment`, `issuer`, `broker`, `substrate`.
+    /// Who can meet it: `language`, `schema`, `description`, `agent`, `hosting`, `provider`, `node`, `feed`, `payment`, `issuer`, `broker`, `substrate`.
     pub scope: String,
     /// A test that shows it, `file::function`, where data cannot: cost, or what a program must not do.
     pub test: Option<String>,

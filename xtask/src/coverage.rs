@@ -10,11 +10,11 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Whether a requirement must be covered today: all of the language, of versions, of identity and of payments, and of a node what
-/// levels Q1 and Q2 and the limits ask.
+/// Whether a requirement must be covered today: all of the language, of versions, of agents, of identity and of payments, and of a
+/// node what levels Q1 and Q2 and the limits ask.
 fn is_due(requirement: &Requirement) -> bool {
     match requirement.scope.as_str() {
-        "language" | "schema" | "provider" | "description" | "identity" | "payment" => true,
+        "language" | "schema" | "provider" | "description" | "agent" | "identity" | "payment" => true,
         "node" => ["Q1", "Q2", "L"].contains(&requirement.level.as_str()),
         _ => false,
     }

@@ -10,13 +10,13 @@
 mod lint;
 mod value;
 
-use crate::Code;
 use crate::bare::{Rewritten, rewrite};
+use crate::{Code, Finding};
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 use cel::common::types::CelBool;
 use cel::parser::PrattParser;
 use cel::{Context, Env, ExecutionError};
-use json::{Exceeded, Value};
+use json::{Exceeded, Pointer, Value};
 pub(crate) use lint::ELEMENT;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -132,6 +132,18 @@ impl Assertion {
         });
         let (expression, mentions) = read.unwrap_or_else(|| Err(syntax(None, "this is no expression in CEL")))?;
         Ok(Self { source: source.into(), expression: Arc::new(expression), mentions: mentions.into() })
+    }
+
+    /// Reads an expression for an agent whose capabilities have these keys.
+    pub fn read(source: &str, keys: &[&str]) -> Result<Self, Finding> {
+        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        Self::compile(source, &Scope::of(&keys)).map_err(|Invalid { code, position, detail, limit }| Finding {
+            code,
+            at: Pointer::root(),
+            position,
+            detail,
+            limit,
+        })
     }
 
     /// The expression as it is written.

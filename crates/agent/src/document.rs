@@ -210,7 +210,12 @@ pub(crate) fn hex_digest(bytes: &[u8]) -> String {
 fn placed(yaml: &yaml::Yaml, source: &[u8], finding: Finding) -> Finding {
     let Some(mark) = yaml.mark(&finding.at) else { return finding };
     let whole = match finding.code {
-        Code::UnknownField | Code::Reference | Code::UnknownCapability => mark.key.unwrap_or(mark.value),
+        Code::UnknownField
+        | Code::Reference
+        | Code::UnknownCapability
+        | Code::SharedName
+        | Code::AmbiguousName
+        | Code::NeedsCaller => mark.key.unwrap_or(mark.value),
         _ => mark.value,
     };
     let position = match (finding.position, mark.style) {

@@ -27,6 +27,8 @@ mod node;
 #[cfg(test)]
 mod pages;
 #[cfg(test)]
+mod promising;
+#[cfg(test)]
 mod receipts;
 #[cfg(test)]
 mod run;
