@@ -1,5 +1,7 @@
 //! RFC 0020 §8, A.7, RFC 0020 A.3 R5: what this node says of itself: manifest, DID document, limits, ranking function.
 
+use crate::agents;
+use crate::descriptions;
 use crate::discover::WISH_CHARS_MAX;
 use crate::engagements::limits as engagement_limits;
 use crate::evidence;
@@ -10,7 +12,7 @@ use crate::lanes;
 use crate::node::Node;
 use crate::outbound::DoorPolicy;
 use crate::procure::FALLBACKS_MAX;
-use crate::publish::INHERITED_BYTES_MAX;
+use crate::publish::{ID_BYTES_MAX, INHERITED_BYTES_MAX};
 use crate::quota;
 use crate::receipts::{DELIVERIES_MAX, SIGNATURES_MAX};
 use crate::resolve::{PAGE, PAGE_BYTES, REJECTED};
@@ -110,6 +112,7 @@ impl Node {
                 "receipt_verify": at("/oap/receipt-verify"),
                 "receipt_chain_export": at("/oap/receipt-chain/export"),
                 "mappings": at("/oap/mappings"),
+                "agent_descriptions": at(description::WELL_KNOWN),
             },
             "auth": [{"method": "anonymous"}],
             "actions": [self.action(base)],
@@ -236,6 +239,11 @@ pub(crate) fn limits(edge: &Edge) -> Value {
         },
         "procurement": {"fallbacks": FALLBACKS_MAX},
         "actions": {"inherited_bytes": INHERITED_BYTES_MAX},
+        "descriptions": {
+            "bytes": descriptions::KEPT_BYTES_MAX, "id_bytes": ID_BYTES_MAX, "linked": agents::LINKED_MAX,
+        },
+        "call": bytes(&agents::RPC_LIMITS),
+        "agents": {"page": agents::PAGE},
         "discover": {"wish_chars": WISH_CHARS_MAX},
         "receipts": {"signatures": SIGNATURES_MAX, "deliveries": DELIVERIES_MAX},
         "evidence": {"words": evidence::WORDS_MAX, "issuers": evidence::ISSUERS_MAX},

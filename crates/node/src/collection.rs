@@ -1,8 +1,10 @@
 //! RFC 0020 §3.6: which records each category asks for.
 //!
 //! A manifest is a candidate by itself, and each of its actions is one, too, with what an agent must know of the
-//! manifest beside it. The other kinds of records stand for themselves.
+//! manifest beside it. An Agent Description is asked for where manifests are, and says what it is (decisions/0190). The
+//! other kinds of records stand for themselves.
 
+use crate::descriptions;
 use aql::{Category, Signals};
 use json::{Document, Limits, Node, ParseError, Shapes, Writer};
 use std::cell::RefCell;
@@ -47,7 +49,7 @@ impl Collection {
 
     pub(crate) fn of_kind(kind: Kind) -> Self {
         match kind {
-            Kind::Manifest => Self::Manifests,
+            Kind::Manifest | Kind::Description => Self::Manifests,
             Kind::Offer => Self::Offers,
             Kind::Knowledge => Self::Knowledge,
             Kind::Receipt => Self::Receipts,
@@ -69,11 +71,16 @@ impl Collection {
     }
 }
 
-/// The record in a signed publication, or the bare record of an import: all of it, for whoever brought it. What others
-/// see of it is a [`crate::gate::View`].
+/// The record in a signed publication or beside the bytes of a description, or the bare record of an import: all of it,
+/// for whoever brought it. What others see of it is a [`crate::gate::View`].
 pub(crate) fn record_of(body: &Document) -> Node<'_> {
     let root = body.root();
-    if is_publication(root) { root.get("record").unwrap_or(root) } else { root }
+    if is_wrapped(root) { root.get("record").unwrap_or(root) } else { root }
+}
+
+/// Whether a stored document has its record inside.
+pub(crate) fn is_wrapped(root: Node<'_>) -> bool {
+    is_publication(root) || descriptions::is_kept(root)
 }
 
 /// Whether a stored document is a publication with the record inside.
@@ -86,13 +93,22 @@ thread_local! {
     static SHAPES: RefCell<Shapes> = RefCell::default();
 }
 
+/// For stored bodies, whose records were held to [`Limits::DOCUMENT`]; beside that of a description stand its bytes.
+const STORED: Limits = Limits {
+    bytes: 4 * Limits::DOCUMENT.bytes,
+    depth: Limits::DOCUMENT.depth + 1,
+    nodes: Limits::DOCUMENT.nodes + 8,
+    string_bytes: Limits::DOCUMENT.bytes,
+    ..Limits::DOCUMENT
+};
+
 /// Reads a document that was found good before.
 pub(crate) fn read_again(bytes: &[u8]) -> Result<Document, ParseError> {
     SHAPES.with_borrow_mut(|shapes| {
         if shapes.is_full() {
             *shapes = Shapes::default();
         }
-        Document::parse_with(bytes, &Limits::DOCUMENT, shapes)
+        Document::parse_with(bytes, &STORED, shapes)
     })
 }
 
@@ -165,6 +181,7 @@ pub(crate) fn declared(record: Node<'_>) -> Signals {
 /// Whose evidence speaks for a record: the tool itself, or whoever offers.
 pub(crate) fn subject<'a>(collection: Collection, record: Node<'a>) -> Option<&'a str> {
     let member = match collection {
+        Collection::Manifests if descriptions::is_one(record) => "did",
         Collection::Manifests => return record.get("tool")?.get("did")?.as_str(),
         Collection::Actions => "tool_did",
         Collection::Offers => "provider_did",

@@ -16,6 +16,7 @@ use crate::versions::MEMBERS;
 use aql::Decision;
 use json::{Document, Pointer, Value, Writer, json};
 use std::sync::Arc;
+use trust::Did;
 
 /// Every intent that may be asked may be asked about, with a candidate's id beside it.
 const REQUEST: json::Limits = json::Limits {
@@ -28,6 +29,11 @@ const REQUEST: json::Limits = json::Limits {
 impl Node {
     /// Explains a candidate, or the question as a whole when none is named.
     pub async fn explain(self: &Arc<Self>, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        self.explain_to(bytes, None).await
+    }
+
+    /// The same for somebody who is proved: the intent is signed, or his own.
+    pub(crate) async fn explain_to(self: &Arc<Self>, bytes: &[u8], sender: Option<&Did>) -> Result<Vec<u8>, Error> {
         let request = Document::parse(bytes, &REQUEST)?;
         let root = request.root();
         if let Some((name, _)) =
@@ -47,7 +53,7 @@ impl Node {
                 Refusal::new(Class::InvalidInput, "wrong_type", "a candidate is named by a text").at(at)
             })?),
         };
-        let received = self.receive_for_explanation(document)?;
+        let received = self.receive_for_explanation(document, sender)?;
         let keys = self.issuer_keys(&received).await?;
         let delegation = self.delegation(&received, keys.as_deref()).await?;
         let (node, lane) = (Arc::clone(self), Lane::of(&received.intent.constraints));

@@ -12,7 +12,7 @@ mod own;
 
 pub(crate) use own::{Own, Truths};
 
-use crate::collection::{Collection, is_publication, read_again, record_of};
+use crate::collection::{Collection, is_publication, is_wrapped, read_again, record_of};
 use crate::indexes::Indexes;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
@@ -264,7 +264,7 @@ impl View {
     /// The record as a candidate.
     pub(crate) fn into_candidate(self, signals: Signals) -> Candidate {
         let id = aql::own_id(self.record()).unwrap_or_default();
-        if !self.is_cut && is_publication(self.document.root()) {
+        if !self.is_cut && is_wrapped(self.document.root()) {
             return Candidate::published(id, self.document, signals);
         }
         Candidate::new(id, self.document, None, signals)

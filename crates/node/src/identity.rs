@@ -14,7 +14,7 @@ pub(crate) use keys::{FILES, Keys, rotate};
 use crate::clock::{Clock, instant};
 use json::{Value, json};
 use trust::http::AccessToken;
-use trust::{Algorithm, Did, PublicKey, SigningKey, encoding};
+use trust::{Algorithm, Did, ProofForm, PublicKey, SigningKey, encoding};
 
 /// The fragment of the node's first key when the node has a name of its own.
 const KEY_NAME: &str = "node-key";
@@ -73,12 +73,17 @@ impl Identity {
 
     /// The DID document that lets others check the node's signatures, now and of the past.
     pub fn document(&self) -> Value {
+        self.document_of(&self.did)
+    }
+
+    /// The document of an agent that the node publishes: the same keys, under the agent's name.
+    pub(crate) fn document_of(&self, did: &Did) -> Value {
         let now = self.clock.millis();
         let method = |kid: &str, key: &PublicKey| {
             json!({
-                "id": kid,
+                "id": named_by(did, kid),
                 "type": "Ed25519VerificationKey2020",
-                "controller": self.did.as_str(),
+                "controller": did.as_str(),
                 "publicKeyMultibase": key.to_multibase(),
             })
         };
@@ -104,16 +109,22 @@ impl Identity {
             Some((next, _)) => signing.push(next),
             None => {}
         }
-        let names: Vec<&str> = signing.iter().map(|held| held.kid.as_str()).collect();
+        let names: Vec<String> = signing.iter().map(|held| named_by(did, &held.kid)).collect();
         let mut methods: Vec<Value> = signing.iter().map(|held| method(&held.kid, &held.key.public())).collect();
         methods.extend(past);
         json!({
             "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/ed25519-2020/v1"],
-            "id": self.did.as_str(),
+            "id": did.as_str(),
             "verificationMethod": methods,
             "authentication": names,
             "assertionMethod": names,
         })
+    }
+
+    /// Adds a proof to something that an agent of the node says.
+    pub(crate) fn prove(&self, document: &mut Value, did: &Did, created: &str) {
+        let held = self.held();
+        trust::prove(document, &held.key, &named_by(did, &held.kid), created, ProofForm::Sdk);
     }
 
     /// The key that signs now.
@@ -183,6 +194,12 @@ impl Identity {
         }
         json::canonical_value(&body)
     }
+}
+
+/// What a key of the node is called by somebody who has it, too.
+fn named_by(did: &Did, kid: &str) -> String {
+    let fragment = kid.split_once('#').map_or(kid, |(_, fragment)| fragment);
+    format!("{did}#{fragment}")
 }
 
 /// The name of the key that followed so many others.

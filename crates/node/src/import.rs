@@ -6,11 +6,12 @@
 
 use crate::catalog::{Filing, Step};
 use crate::collection::{is_publication, record_of};
+use crate::descriptions;
 use crate::gate::{self, Restrictions};
 use crate::node::Node;
 use crate::publish::{ID_BYTES_MAX, check_authority};
 use crate::refusal::Error;
-use json::{Document, Limits, Node as JsonNode, Shapes, json};
+use json::{Document, Limits, Node as JsonNode, Pointer, Shapes, json};
 use std::io::BufRead;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use store::{Batch, Committed, Kind, Outcome, Put};
@@ -195,6 +196,10 @@ impl Node {
         };
         let id = aql::own_id(record_of(&document)).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
         let id = id.ok_or("a record has a name of its own: `tool.did`, `offer_id` or `id`, of at most 1,024 bytes")?;
+        descriptions::check_no_claim(record_of(&document), &id, Pointer::root()).map_err(|refusal| refusal.detail)?;
+        if kind == Kind::Description {
+            return Err("descriptions are read where they stand; let the node register or crawl them".to_owned());
+        }
         let filing = Filing::new(kind, &id, publisher.clone(), document).map_err(|error| error.to_string())?;
         Ok(Prepared { line, put: Put { id, kind, publisher, body }, filing })
     }
@@ -231,6 +236,7 @@ impl Node {
             Kind::Knowledge => own(&["publisher_did"]),
             Kind::Receipt => own(&["principal_did"]),
             Kind::Evidence => own(&["issuer_did"]),
+            Kind::Description => None,
         };
         named.unwrap_or(self.identity.did().as_str()).to_owned()
     }

@@ -20,6 +20,8 @@ mod engagements;
 mod relax;
 mod gate;
 mod publish;
+mod descriptions;
+mod agents;
 mod invoke;
 mod duties;
 mod discover;
@@ -44,9 +46,11 @@ mod clock;
 mod witness;
 mod chance;
 
+pub use agents::{AGENT, AgentCall, Answering, Answers, HostedAgent, RPC_LIMITS, Rpc};
 pub use announce::{CALL_MS_MAX, EDGE, Edge, LEVELS, STREAMS_MAX};
 pub use authenticate::{Caller, Presented, Unproved};
 pub use clock::Clock;
+pub use descriptions::{Described, Found, Kept, Linked};
 pub use duties::AUDIT_MAX;
 pub use engagements::{
     Decided, Engagements, Hosting, HostingError, LISTED_MAX, Person, Resident, Settled, TEXT_BYTES_MAX, WAIT_MS_MAX,

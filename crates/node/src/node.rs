@@ -1,5 +1,6 @@
 //! What a running node owns, and how it starts and stops.
 
+use crate::agents::Agents;
 use crate::announce::Edge;
 use crate::catalog::Catalog;
 use crate::clock::{Clock, Kept, instant};
@@ -65,6 +66,8 @@ pub struct Config {
     pub wba: bool,
     /// Whether the older authentication header of ANP is taken, for requests that only read.
     pub legacy_authentication: bool,
+    /// Whether signed intents are also answered as calls that nobody proves to have sent.
+    pub anonymous_search: bool,
     /// The bounds at the edge, as the manifest tells them; whoever serves keeps them.
     pub edge: Edge,
 }
@@ -119,6 +122,11 @@ pub struct Node {
     pub(crate) rules: Rules,
     pub(crate) requests_per_second: Option<NonZeroU32>,
     pub(crate) legacy_authentication: bool,
+    anonymous_search: bool,
+    /// Those it publishes beside itself.
+    pub(crate) agents: Agents,
+    /// When it began, in milliseconds since 1970; what it says of itself is as old.
+    pub(crate) began: i64,
     /// Held by whoever withdraws everything of a principal.
     pub(crate) deleting: Mutex<()>,
     quota: Option<Quotas>,
@@ -163,6 +171,7 @@ impl Node {
     fn on(store: Store, config: &Config, progress: &mut dyn FnMut(u64, u64)) -> Result<Self, Error> {
         let catalog = Arc::new(Catalog::open(&config.data, &store, progress)?);
         let clock = Kept::open(&config.clock, &config.data, last_change(&store)?);
+        let began = clock.millis();
         let replies = Replies::open(&config.data.join("replies"), clock.millis())
             .map_err(|error| cannot_use(&config.data, &error))?;
         let meter =
@@ -227,6 +236,9 @@ impl Node {
             rules: Rules::in_folder(&config.data)?,
             requests_per_second: config.requests_per_second,
             legacy_authentication: config.legacy_authentication,
+            anonymous_search: config.anonymous_search,
+            agents: Agents::default(),
+            began,
             deleting: Mutex::default(),
             quota: config.requests_per_second.map(Quotas::new),
             turns: Turns::new(turns(processors)),
@@ -256,6 +268,11 @@ impl Node {
     /// The clock it goes by.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Whether calls are answered that nobody proves to have sent.
+    pub fn answers_anonymous(&self) -> bool {
+        self.anonymous_search
     }
 
     /// The truth it answers from.

@@ -4,6 +4,7 @@
 //! that makes a repetition harmless; the acknowledgement is signed after it is on disk and in the index.
 
 use crate::collection::{is_publication, record_of};
+use crate::descriptions;
 use crate::evidence::{self, Issuer};
 use crate::gate::{self, Restrictions, View, Viewer};
 use crate::node::Node;
@@ -235,6 +236,8 @@ pub(crate) fn check_authority(kind: Kind, record: json::Node<'_>, publisher: &st
         Kind::Knowledge => vec![own(&["publisher_did"])],
         Kind::Receipt => vec![own(&["principal_did"]), own(&["agent_did"]), own(&["tool_did"])],
         Kind::Evidence => vec![own(&["issuer_did"])],
+        // Nobody publishes one; it is read where it stands.
+        Kind::Description => vec![Some("")],
     };
     if named.iter().all(Option::is_none) || named.contains(&Some(publisher)) {
         return Ok(());
@@ -272,6 +275,7 @@ fn read(bytes: &[u8], withdraws: Option<&str>) -> Result<Publication, Error> {
         Some(_) => return Err(invalid("withdraw", "the address names another record than the message").into()),
         None => {
             let kind = Kind::parse(&text(&document, "kind")?)
+                .filter(|kind| *kind != Kind::Description)
                 .ok_or_else(|| invalid("kind", "manifest, offer, knowledge, receipt or evidence belongs here"))?;
             let (id, restrictions) = (record_id(&document, kind)?, Restrictions::read(document.root())?);
             restrictions.check(record_of(&document))?;
@@ -313,13 +317,14 @@ fn record_id(document: &Document, kind: Kind) -> Result<String, Error> {
     let own = |name: &str| record.get(name).and_then(json::Node::as_str).map(str::to_owned);
     let other = || match kind {
         Kind::Receipt | Kind::Evidence => own("receipt_id").or_else(|| own("record_id")),
-        Kind::Manifest | Kind::Offer | Kind::Knowledge => None,
+        Kind::Manifest | Kind::Offer | Kind::Knowledge | Kind::Description => None,
     };
     let id = aql::own_id(record).or_else(other).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX);
     let detail = "a record has a name of its own: `tool.did`, `offer_id` or `id`, of at most 1,024 bytes";
     let without = || Refusal::new(Class::InvalidInput, "record_without_id", detail).at(at.clone());
     let id = id.ok_or_else(without)?;
-    check_plain(&id, at)?;
+    check_plain(&id, at.clone())?;
+    descriptions::check_no_claim(record, &id, at)?;
     Ok(id)
 }
 

@@ -34,6 +34,7 @@ use json::{Document, Pointer, Value, json};
 use pages::Walk;
 use std::sync::Arc;
 use tracing::debug_span;
+use trust::Did;
 
 /// Candidates on one page of an answer.
 pub const PAGE: usize = 100;
@@ -80,6 +81,16 @@ impl Node {
             Some(document) => self.procure(bytes, document, cursor).await,
             None => Err(refused),
         }
+    }
+
+    /// Answers an intent that somebody sent who is proved: signed, or his own.
+    pub(crate) async fn search(
+        self: &Arc<Self>,
+        bytes: &[u8],
+        cursor: Option<&str>,
+        sender: Option<&Did>,
+    ) -> Result<Vec<u8>, Error> {
+        self.answer_received(self.receive_from(bytes, sender)?, cursor).await
     }
 
     /// Answers an intent whose cheap checks have passed.

@@ -42,6 +42,7 @@ pub(crate) const THEMES: &[(&str, &str)] = files![
     "aql/timestamps.json",
     "aql/type-table.json",
     "aql/validity.json",
+    "node/agents.json",
     "node/answers.json",
     "node/confidentiality.json",
     "node/duties.json",

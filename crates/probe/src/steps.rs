@@ -64,6 +64,9 @@ pub(crate) fn put(live: &Live, case: &Case) -> Result<Outcome> {
     if live.target.subscribe.is_none() && steps.iter().any(|step| step.get("subscribe").is_some()) {
         return Ok(Outcome::NotPut("the node has no endpoint for standing intents".into()));
     }
+    if case.requirement.starts_with("ADP-") && live.target.manifest["endpoints"]["agent_descriptions"].is_null() {
+        return Ok(Outcome::NotPut("the node publishes no agents".into()));
+    }
     let mut course = Course { live, run: live.parties.fresh(), turns: HashMap::new(), receiver: OnceCell::new() };
     for (position, step) in steps.iter().enumerate() {
         if let Err(error) = course.take(step) {

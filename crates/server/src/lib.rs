@@ -20,6 +20,7 @@
 mod routes;
 mod request;
 mod reply;
+mod agents;
 mod caller;
 mod subscriptions;
 mod engagements;

@@ -12,7 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// The media type of signed documents.
 const OAP_JSON: HeaderValue = HeaderValue::from_static("application/oap+json; charset=utf-8");
-const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// A signed document.
 pub(crate) fn signed(bytes: Vec<u8>) -> Response<Body> {
@@ -78,7 +78,7 @@ pub(crate) fn refused(node: &Node, request_id: &str, error: &Error) -> Response<
     }
 }
 
-fn status(class: Class) -> StatusCode {
+pub(crate) fn status(class: Class) -> StatusCode {
     match class {
         Class::InvalidInput => StatusCode::BAD_REQUEST,
         Class::AuthRequired => StatusCode::UNAUTHORIZED,

@@ -7,7 +7,7 @@ use crate::listen::{Here, Patience};
 use crate::metrics::Metrics;
 use crate::sources::{Source, Sources};
 use crate::standing::Line;
-use crate::{engagements, reply, request, sse, subscriptions, telemetry, ws};
+use crate::{agents, engagements, reply, request, sse, subscriptions, telemetry, ws};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{MatchedPath, Path, Query, Request, State};
@@ -82,7 +82,7 @@ fn of(routes: impl Iterator<Item = (&'static str, MethodRouter<Shared>)>, shared
 }
 
 /// Every path and what it does; the same list as in `openapi.json`.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 32] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 37] {
     [
         ("/oap/intent", post(intent)),
         ("/oap/intent/socket", get(intent_socket)),
@@ -109,6 +109,11 @@ pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 32] {
         ("/oap/mappings/{name}", get(mapping)),
         ("/.well-known/oap-tool.json", get(manifest)),
         ("/.well-known/did.json", get(did_document)),
+        ("/.well-known/agent-descriptions", get(agents::list)),
+        ("/agents/{name}/ad.json", get(agents::description)),
+        ("/agents/{name}/interface.json", get(agents::interface)),
+        ("/agents/{name}/did.json", get(agents::did_document)),
+        ("/agents/{name}/rpc", post(agents::rpc)),
         ("/whoami", get(whoami).post(whoami)),
         ("/health", get(health)),
         ("/metrics", get(metrics)),
@@ -151,7 +156,7 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
             let answered = sources.within(*source, answered);
             let response = sources.standings.in_turn(*source, Line::Request, answered).await;
             let response = response.unwrap_or_else(|| reply::refused(&shared.node, &id, &Refusal::overloaded().into()));
-            sources.standings.note(*source, response.status());
+            sources.standings.note(*source, agents::judged(&response));
             response
         }
         _ => answered.await,
@@ -475,8 +480,8 @@ async fn manifest(State(shared): State<Shared>, headers: HeaderMap, uri: Uri) ->
     reply::json(&shared.node.manifest(&shared.base(&headers, &uri)))
 }
 
-async fn did_document(State(shared): State<Shared>) -> Response<Body> {
-    reply::json(&shared.node.identity().document())
+async fn did_document(State(shared): State<Shared>, headers: HeaderMap, uri: Uri) -> Response<Body> {
+    reply::json(&shared.node.document(&shared.base(&headers, &uri)))
 }
 
 /// Says who proved to be the sender, and gives a token for the next requests.

@@ -13,16 +13,19 @@ pub enum Kind {
     Receipt,
     /// What others say about the quality of a provider.
     Evidence,
+    /// What an agent says of itself at an address of its own.
+    Description,
 }
 
 impl Kind {
     /// All kinds with their names; the position is the number in the tables.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 6] = [
         ("manifest", Self::Manifest),
         ("offer", Self::Offer),
         ("knowledge", Self::Knowledge),
         ("receipt", Self::Receipt),
         ("evidence", Self::Evidence),
+        ("description", Self::Description),
     ];
 
     /// The name people use.

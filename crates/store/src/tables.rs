@@ -4,7 +4,7 @@
 
 /// The version of the file format; a file of a later one is refused, one of an earlier one is brought up to it.
 ///
-/// Format 4 is left to a kind of records that another program writes; its tables are those of format 3.
+/// Format 4 has no other tables than format 3, and one more kind of records, which an earlier program would take for damage.
 pub(crate) const FORMAT: u32 = 5;
 
 /// Marks a file as ours ("RIAL").

@@ -25,11 +25,15 @@ const SIGNING: [(&str, Purposes); 2] = [
 /// The other lists that may carry whole methods, so that no name is given twice.
 const OTHER_PURPOSES: [&str; 3] = ["keyAgreement", "capabilityInvocation", "capabilityDelegation"];
 
-/// What a signer's DID document says about its keys.
+/// More addresses than any agent needs at which it is described.
+const DESCRIPTIONS_MAX: usize = 64;
+
+/// What a signer's DID document says about its keys, and where its agent is described.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DidDocument {
     did: Did,
     methods: Vec<VerificationMethod>,
+    descriptions: Vec<Box<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +41,19 @@ struct VerificationMethod {
     fragment: Box<str>,
     role: Role,
     purposes: Purposes,
+}
+
+/// ANP-08: the services of a document that lead to descriptions.
+fn descriptions(root: Node<'_>) -> Vec<Box<str>> {
+    let texts = |node: Node<'_>| -> Vec<Box<str>> {
+        node.as_str().into_iter().chain(node.elements().filter_map(Node::as_str)).map(Box::from).collect()
+    };
+    let services = root.get("service").map(Node::elements).into_iter().flatten();
+    let described = |service: &Node<'_>| {
+        service.get("type").is_some_and(|kind| texts(kind).iter().any(|kind| &**kind == "AgentDescription"))
+    };
+    let endpoints = services.filter(described).filter_map(|service| service.get("serviceEndpoint"));
+    endpoints.flat_map(texts).take(DESCRIPTIONS_MAX).collect()
 }
 
 /// What a method may sign.
@@ -92,7 +109,7 @@ impl DidDocument {
             }
         }
         let methods = drafts.list.into_iter().map(Draft::finish).collect::<Result<_, _>>()?;
-        let document = Self { did: did.clone(), methods };
+        let document = Self { did: did.clone(), methods, descriptions: descriptions(root) };
         document.check_binding(root)?;
         Ok(document)
     }
@@ -122,12 +139,17 @@ impl DidDocument {
         let fragment = DidUrl::of_key(did).fragment().into();
         let purposes = Purposes { asserts: true, authenticates: true };
         let method = VerificationMethod { fragment, role: Role::Signs(key.clone()), purposes };
-        Ok(Self { did: did.clone(), methods: vec![method] })
+        Ok(Self { did: did.clone(), methods: vec![method], descriptions: Vec::new() })
     }
 
     /// Whose document this is.
     pub fn did(&self) -> &Did {
         &self.did
+    }
+
+    /// The addresses at which it says that its agent is described.
+    pub fn descriptions(&self) -> impl Iterator<Item = &str> {
+        self.descriptions.iter().map(|url| &**url)
     }
 
     /// The keys that may sign documents, each with its name.

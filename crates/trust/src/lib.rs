@@ -35,6 +35,8 @@ pub use envelope::{SignError, Signed, Verified, sign, verify_did_key};
 pub use error::{Problem, SignatureError};
 pub use key::{KeyError, PublicKey, SigningKey};
 pub use listed::{SignedList, verify_member};
-pub use proof::{Proof, ProofForm, ProofProblem, prove, verify as verify_proof};
+pub use proof::{
+    Proof, ProofForm, ProofProblem, prove, verify as verify_proof, verify_embedded as verify_embedded_proof,
+};
 pub use secret::{Secp256k1Key, SecretKey};
 pub use wba::{bound_name, document as wba_document, name as wba_name};

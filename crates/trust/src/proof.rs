@@ -77,6 +77,33 @@ pub fn verify<'a>(document: Node<'_>, signer: &'a DidDocument) -> Result<Proof<'
     if key.verifies(&hashed, &signature) { Ok(Proof { form, key }) } else { Err(ProofProblem::Invalid) }
 }
 
+/// Checks the older proof of an Agent Description, which signs the whole document with the proof in it, all but its value,
+/// through SHA-256; `host` is where it was found, and must be the one that the proof names, if it names one.
+pub fn verify_embedded(document: Node<'_>, signer: &DidDocument, host: &str) -> Result<(), ProofProblem> {
+    let proof = document.get(PROOF).filter(|proof| proof.is_object()).ok_or(ProofProblem::Missing)?;
+    let text = |name: &str| proof.get(name).and_then(Node::as_str);
+    let named_elsewhere = proof.get("domain").is_some_and(|domain| domain.as_str() != Some(host));
+    if text("proofPurpose") != Some("assertionMethod")
+        || named_elsewhere
+        || (proof.get("domain").is_some() && proof.get("challenge").is_none())
+    {
+        return Err(ProofProblem::Kind);
+    }
+    let named = text("verificationMethod").ok_or(ProofProblem::Key)?;
+    let fragment = named.strip_prefix(signer.did().as_str()).unwrap_or(named).strip_prefix('#');
+    let (_, key) = signer.asserting_keys().find(|(name, _)| Some(*name) == fragment).ok_or(ProofProblem::Key)?;
+    let signature = text(PROOF_VALUE).and_then(encoding::decode_url).ok_or(ProofProblem::Encoding)?;
+    let mut value = document.to_value();
+    if let Some(members) = value.get_mut(PROOF).and_then(Value::as_object_mut) {
+        members.remove(PROOF_VALUE);
+    }
+    let canonical = json::canonical_value(&value);
+    let digest = Digest::of(&canonical);
+    // Whoever has an elliptic curve that hashes by itself either hashes twice or leaves it to the curve.
+    let once = key.algorithm() != Algorithm::EdDsa && key.verifies(&canonical, &signature);
+    if once || key.verifies(digest.as_bytes(), &signature) { Ok(()) } else { Err(ProofProblem::Invalid) }
+}
+
 /// Adds a proof to a document; `method` is the absolute name of the key, `created` a moment of RFC 3339.
 pub fn prove(document: &mut Value, key: &SigningKey, method: &str, created: &str, form: ProofForm) {
     let context = document.get(CONTEXT).cloned();
@@ -176,6 +203,33 @@ mod tests {
             value["proof"]["verificationMethod"] = json!("#a");
             assert_eq!(check(&value), Err(ProofProblem::Invalid), "the options are signed");
         }
+    }
+
+    #[test]
+    fn the_older_proof_covers_the_document_with_itself() {
+        let mut value = json!({"name": "n", "did": DID, "proof": {
+            "type": "Ed25519Signature2020", "created": "2026-01-01T00:00:00Z", "proofPurpose": "assertionMethod",
+            "verificationMethod": format!("{DID}#a"), "domain": "example.com", "challenge": "x",
+        }});
+        let digest = Digest::of(&json::canonical_value(&value));
+        value["proof"][PROOF_VALUE] = json!(encoding::encode(&key(1).sign(digest.as_bytes())));
+        let check = |value: &Value, host: &str| verify_embedded(Document::of(value).unwrap().root(), &signer(), host);
+        assert_eq!(check(&value, "example.com"), Ok(()));
+        assert_eq!(check(&value, "copy.example"), Err(ProofProblem::Kind), "it names another host");
+        for (place, with, problem) in [
+            ("/name", json!("m"), ProofProblem::Invalid),
+            ("/proof/created", json!("2027-01-01T00:00:00Z"), ProofProblem::Invalid),
+            ("/proof/verificationMethod", json!(format!("{DID}#b")), ProofProblem::Key),
+            ("/proof/proofPurpose", json!("authentication"), ProofProblem::Kind),
+            ("/proof/proofValue", json!("%"), ProofProblem::Encoding),
+            ("/proof", json!(null), ProofProblem::Missing),
+        ] {
+            let mut altered = value.clone();
+            *altered.pointer_mut(place).unwrap() = with;
+            assert_eq!(check(&altered, "example.com"), Err(problem), "{place}");
+        }
+        value["proof"].as_object_mut().unwrap().remove("challenge");
+        assert_eq!(check(&value, "example.com"), Err(ProofProblem::Kind), "a host without a challenge");
     }
 
     #[test]

@@ -79,6 +79,9 @@ pub(crate) struct Serve {
     /// Also take the older DIDWba header of agents, which covers neither path nor body, for requests that only read
     #[arg(long)]
     legacy_authentication: bool,
+    /// Also answer calls of `search` and `explain` that nobody proves to have sent; their intents must be signed
+    #[arg(long)]
+    anonymous_search: bool,
 
     /// Let the node fetch DID documents from loopback and private addresses; for test networks
     #[arg(long)]
@@ -208,6 +211,7 @@ impl Serve {
             schema_publishers: self.schema_publishers.clone(),
             wba: self.wba,
             legacy_authentication: self.legacy_authentication,
+            anonymous_search: self.anonymous_search,
             edge: Edge {
                 connections: self.connections,
                 source_connections: self.connections_per_source.unwrap_or(EDGE.source_connections),

@@ -15,6 +15,8 @@ mod examining;
 #[cfg(test)]
 mod guarding;
 #[cfg(test)]
+mod introducing;
+#[cfg(test)]
 mod keeping;
 #[cfg(test)]
 mod linting;

@@ -7,6 +7,8 @@
 use super::{Feeds, Live, REST, Signal, State};
 use crate::catalog::parsed;
 use crate::clock::instant;
+use crate::collection::{Collection, subject};
+use crate::descriptions;
 use crate::evidence::{self, Moment};
 use crate::gate::{self, View, Viewer};
 use crate::publish::commit_refused;
@@ -149,20 +151,34 @@ impl Feeds {
 
     /// Finds out whom a change concerns.
     fn concern(&self, state: &mut State, draft: &mut Draft, change: &Change, now: i64) -> Result<(), Error> {
-        let (record, waiting) = match change.kind {
-            Kind::Manifest => {
+        let since = change.sequence;
+        let about = match change.kind {
+            Kind::Manifest | Kind::Description => {
                 let latest = if change.operation == Operation::Put { change.sequence } else { 0 };
                 let told = change.replaces.unwrap_or_default();
-                (change.id.clone(), Waiting { since: change.sequence, told, latest, evidence: false })
+                vec![(change.id.clone(), Waiting { since, told, latest, evidence: false })]
             }
-            Kind::Evidence => match self.subject(change)? {
-                Some((id, number)) => {
-                    (id, Waiting { since: change.sequence, told: number, latest: number, evidence: true })
-                }
-                None => return Ok(()),
-            },
-            Kind::Offer | Kind::Knowledge | Kind::Receipt => return Ok(()),
+            Kind::Evidence => {
+                let waiting = |number| Waiting { since, told: number, latest: number, evidence: true };
+                let subjects = self.subjects(change)?.into_iter();
+                subjects.map(|(id, number)| (id, waiting(number))).collect()
+            }
+            Kind::Offer | Kind::Knowledge | Kind::Receipt => Vec::new(),
         };
+        for (record, waiting) in about {
+            self.concern_about(state, draft, change, (&record, waiting), now)?;
+        }
+        Ok(())
+    }
+
+    fn concern_about(
+        &self,
+        state: &mut State,
+        draft: &mut Draft,
+        change: &Change,
+        (record, waiting): (&str, Waiting),
+        now: i64,
+    ) -> Result<(), Error> {
         let (mut concerned, mut out_of_fuel) = (BTreeSet::new(), Vec::new());
         for number in BTreeSet::from([waiting.told, waiting.latest]) {
             let Some(body) = self.body(draft, number)? else { continue };
@@ -178,24 +194,28 @@ impl Feeds {
             if waiting.evidence && live.intent.quality_floor == Signals::default() {
                 continue;
             }
-            let news = News { number, record: &record, position: change.sequence, now };
+            let news = News { number, record, position: change.sequence, now };
             self.tell(state, draft, &news, waiting)?;
         }
         Ok(())
     }
 
-    /// The manifest that a piece of evidence is about, and its number.
-    fn subject(&self, change: &Change) -> Result<Option<(String, u64)>, Error> {
+    /// The manifest or description that a piece of evidence is about, or the descriptions of the agent it is about, each
+    /// with its number.
+    fn subjects(&self, change: &Change) -> Result<Vec<(String, u64)>, Error> {
         let number = if change.operation == Operation::Put { Some(change.sequence) } else { change.replaces };
         let Some(record) = number.map(|number| self.store.by_number(number)).transpose()?.flatten() else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         let view = View::of(parsed(&record.body)?, &Viewer::Public)?;
-        let Some(subject) = evidence::subject(view.record()) else { return Ok(None) };
-        let manifest = self.store.record(subject)?;
+        let Some(subject) = evidence::subject(view.record()) else { return Ok(Vec::new()) };
+        let mut found = Vec::from_iter(self.store.record(subject)?);
+        found.extend(descriptions::of_agent(&self.catalog, &self.store, subject)?);
         // A later revision is told of by its own change.
-        let manifest = manifest.filter(|record| record.kind == Kind::Manifest && record.number < change.sequence);
-        Ok(manifest.map(|record| (record.id, record.number)))
+        found.retain(|record| {
+            matches!(record.kind, Kind::Manifest | Kind::Description) && record.number < change.sequence
+        });
+        Ok(found.into_iter().map(|record| (record.id, record.number)).collect())
     }
 
     /// Tells a subscriber of a record now, or lets it wait.
@@ -325,7 +345,7 @@ impl Feeds {
 
     /// A record as a subscriber sees it, when it is in the answer.
     fn seen(&self, live: &Live, body: &Body, sequence: Sequence, now: i64) -> Result<Option<Seen>, Error> {
-        let signals = self.signals(live, &body.id, sequence, now)?;
+        let signals = self.signals(live, &body.id, body.public.view.record(), sequence, now)?;
         if body.audience.contains(&live.issuer) {
             let own = Face::of(&body.bytes, &live.viewer)?;
             return Ok(self.judged(live, &own, signals));
@@ -333,13 +353,22 @@ impl Feeds {
         Ok(self.judged(live, &body.public, signals))
     }
 
-    /// What others say of a record, for an intent that asks for it.
-    fn signals(&self, live: &Live, id: &str, sequence: Sequence, now: i64) -> Result<Signals, Error> {
+    /// What others say of a record, or else of whom it is about, for an intent that asks for it.
+    fn signals(
+        &self,
+        live: &Live,
+        id: &str,
+        record: json::Node<'_>,
+        sequence: Sequence,
+        now: i64,
+    ) -> Result<Signals, Error> {
         if live.intent.quality_floor == Signals::default() {
             return Ok(Signals::default());
         }
         let evidence = self.catalog.evidence()?;
-        Ok(evidence.about(id, Moment { now: instant(now), sequence }).unwrap_or_default())
+        let about = |subject| evidence.about(subject, Moment { now: instant(now), sequence });
+        let said = about(id).or_else(|| about(subject(Collection::Manifests, record)?));
+        Ok(said.unwrap_or_default())
     }
 
     fn judged(&self, live: &Live, face: &Face, signals: Signals) -> Option<Seen> {
@@ -358,7 +387,7 @@ impl Feeds {
     pub(super) fn standing_at(&self, live: &Live, bytes: &[u8], at: Sequence) -> Result<Option<(String, Seen)>, Error> {
         let face = Face::of(bytes, &live.viewer)?;
         let id = aql::own_id(face.view.record()).unwrap_or_default();
-        let signals = self.signals(live, &id, at, self.clock.millis())?;
+        let signals = self.signals(live, &id, face.view.record(), at, self.clock.millis())?;
         Ok(self.judged(live, &face, signals).map(|seen| (id, seen)))
     }
 

@@ -97,7 +97,7 @@ impl Feeds {
             if change.sequence <= tree.indexed {
                 continue;
             }
-            if change.kind == Kind::Manifest {
+            if matches!(change.kind, Kind::Manifest | Kind::Description) {
                 self.add(tree, draft, change)?;
             }
             tree.indexed = change.sequence;

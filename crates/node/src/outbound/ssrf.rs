@@ -216,6 +216,34 @@ async fn ssrf_no_message_makes_the_node_go_there() {
     tell("messages", tries, MESSAGES.len(), forbidden.visitors());
 }
 
+/// An agent that registers names the place of its description.
+#[tokio::test(flavor = "multi_thread")]
+async fn ssrf_no_registration_makes_the_node_go_there() {
+    let forbidden = Forbidden::alone().await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config { data: folder.path().to_owned(), ..Config::default() };
+    let mut node = Node::open(&config, &mut |_, _| {}).unwrap();
+    let policy = DoorPolicy { per_minute: u32::MAX, bring_per_minute: u32::MAX, ..DoorPolicy::default() };
+    let door = Door::with(policy.clone(), policy.reach(), Zone::new(&[&INSIDE]), roots(None)).unwrap();
+    node.door = Arc::new(door);
+    let (node, mut tries) = (Arc::new(node), 0);
+    let caller = SigningKey::from_seed([1; 32]).did_key();
+    for host in spellings() {
+        for scheme in ["https", "http"] {
+            let url = format!("{scheme}://{host}:{}/ad.json", forbidden.port);
+            let params = json!({"agentDescriptionUrl": url});
+            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "register", "params": params});
+            let answer = node.rpc(crate::AGENT, &json::canonical_value(&call), Some(&caller), "r").await;
+            let answer = json::Document::parse(&answer.bytes.unwrap(), &json::Limits::OURS).unwrap().root().to_value();
+            let code = answer["error"]["data"]["error"]["details"]["code"].as_str().unwrap();
+            assert!(["description_address_forbidden", "invalid_value"].contains(&code), "{url}: {code}");
+            tries += 1;
+        }
+    }
+    assert_eq!((forbidden.visitors(), node.store().sequence()), (0, 0));
+    tell("registrations", tries, 1, forbidden.visitors());
+}
+
 /// A server outside that sends everybody on to what the path names, and a forbidden one on its port.
 async fn sender() -> (Server, Forbidden, RootCertStore) {
     let (acceptor, certificate) = certificate(PUBLIC, NOW_VALID);

@@ -6,6 +6,7 @@
 //! overheard a message could (decisions/0060).
 
 use crate::clock::Clock;
+use crate::delegation::has_chain;
 use crate::gate::Viewer;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
@@ -38,6 +39,8 @@ pub(crate) struct Received {
 enum Proof {
     /// A signature, which is still to be checked.
     Signature,
+    /// The request that brought it, whose sender is proved (decisions/0191).
+    Sent,
     /// Nothing: the operator of a node on loopback waived it for this issuer (decisions/0036).
     Waived,
 }
@@ -63,6 +66,11 @@ pub(crate) struct Accepted {
 impl Node {
     /// Everything that can be known of an intent without asking anybody.
     pub(crate) fn receive(&self, bytes: &[u8]) -> Result<Received, Error> {
+        self.receive_from(bytes, None)
+    }
+
+    /// The same of an intent that somebody sent who is proved: without a signature it is his.
+    pub(crate) fn receive_from(&self, bytes: &[u8], sender: Option<&Did>) -> Result<Received, Error> {
         let _receive = debug_span!("receive", bytes = bytes.len()).entered();
         let heard = self.hear(INTENT, bytes)?;
         let read = debug_span!("parse").in_scope(|| {
@@ -73,7 +81,7 @@ impl Node {
         let _check = debug_span!("check").entered();
         let received = match self.waived(&intent) {
             Some(issuer) => self.read_unverified(intent, document, replies::digest(bytes), issuer),
-            None => self.read_envelope(intent, document, replies::digest(bytes)),
+            None => self.read_envelope(intent, document, replies::digest(bytes), sender),
         };
         let mut received = received.map_err(|error| heard.place(error))?;
         (received.exchange, received.form) = (heard.exchange().cloned(), heard.form());
@@ -102,16 +110,33 @@ impl Node {
     }
 
     /// An intent whose name may have been used: a question about it is not the question itself.
-    pub(crate) fn receive_for_explanation(&self, document: Document) -> Result<Received, Error> {
+    pub(crate) fn receive_for_explanation(&self, document: Document, sender: Option<&Did>) -> Result<Received, Error> {
         let intent = self.read_intent(&self.hear_inside(INTENT, document.root())?, &document)?;
         check_category(&intent)?;
         let digest = replies::digest(&json::canonical(document.root()));
-        self.read_envelope(intent, document, digest)
+        self.read_envelope(intent, document, digest, sender)
     }
 
-    /// The window, and who claims to have signed.
-    fn read_envelope(&self, intent: Intent, document: Document, digest: [u8; 16]) -> Result<Received, Error> {
+    /// The window, and who claims to have signed, or who is proved to have sent it.
+    fn read_envelope(
+        &self,
+        intent: Intent,
+        document: Document,
+        digest: [u8; 16],
+        sender: Option<&Did>,
+    ) -> Result<Received, Error> {
         intent.check_window(self.clock.now(), &Limits::STANDARD)?;
+        // Authority that others gave is used under a signature only.
+        let unsigned = document.root().get("signature").is_none() && !has_chain(&document);
+        if let Some(sender) = sender.filter(|_| unsigned) {
+            if sender.as_str() != intent.issuer_did {
+                let detail = "the intent is issued by somebody else than the sender; let the issuer sign it";
+                let at = Pointer::root().child("issuer_did");
+                return Err(Refusal::new(Class::PolicyBlock, "forbidden_did", detail).at(at).into());
+            }
+            let (issuer, proof) = (sender.clone(), Proof::Sent);
+            return Ok(Received { intent, document, digest, issuer, proof, exchange: None, form: Form::Bare });
+        }
         let issuer = Signed::read(&document)?.issuer("issuer_did")?;
         Ok(Received { intent, document, digest, issuer, proof: Proof::Signature, exchange: None, form: Form::Bare })
     }
@@ -154,7 +179,7 @@ impl Node {
     pub(crate) async fn issuer_keys(&self, received: &Received) -> Result<Option<Arc<DidDocument>>, Error> {
         match received.proof {
             Proof::Signature => self.keys_of(&received.issuer).await.map(Some),
-            Proof::Waived => Ok(None),
+            Proof::Sent | Proof::Waived => Ok(None),
         }
     }
 }
@@ -165,6 +190,7 @@ impl Received {
         let viewer = match (self.proof, keys) {
             // A name that nobody proved opens nothing.
             (Proof::Waived, _) => Viewer::Public,
+            (Proof::Sent, _) => Viewer::Named(self.issuer.clone()),
             (Proof::Signature, Some(keys)) => {
                 verify(&self.document, keys)?;
                 Viewer::Named(self.issuer.clone())

@@ -10,6 +10,7 @@
 mod answers;
 mod authentication;
 mod decisions;
+mod descriptions;
 mod duties;
 mod engagements;
 mod evidence;

@@ -12,6 +12,8 @@ pub(crate) struct Market {
     pub(crate) manifests: Vec<Value>,
     pub(crate) offers: Vec<Value>,
     pub(crate) knowledge: Vec<Value>,
+    /// Descriptions of agents, as the records that a node makes of them.
+    pub(crate) described: Vec<Value>,
     /// The subject of each word, and the word; every word is by another issuer.
     evidence: Vec<(String, Value)>,
 }
@@ -54,7 +56,12 @@ impl Market {
     /// Everybody whom an intent of a category looks at.
     pub(crate) fn candidates(&self, category: &str) -> Vec<Candidate> {
         match category {
-            "discovery" => self.manifests.iter().map(|record| self.candidate(tool(record), None, record)).collect(),
+            "discovery" => {
+                let manifests = self.manifests.iter().map(|record| self.candidate(tool(record), None, record));
+                let agent = |record: &Value| record["did"].as_str().map(str::to_owned);
+                let candidate = |record: &Value| self.candidate(text(&record["id"]), agent(record), record);
+                manifests.chain(self.described.iter().map(candidate)).collect()
+            }
             "delegation" => {
                 let delegates = |record: &&Value| record["delegation"]["supported"] == json!(true);
                 let found = self.manifests.iter().filter(delegates);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 #![expect(clippy::disallowed_methods, reason = "how long the node waits is measured here")]
 
+mod agents;
 mod caller;
 mod edge;
 mod engagements;

@@ -143,6 +143,25 @@ fn a_store_of_the_second_format_is_brought_up_with_its_journals() {
     assert_eq!(store.webhooks().unwrap(), [(1, webhook)]);
 }
 
+#[test]
+fn a_store_of_the_third_format_is_brought_up_and_takes_descriptions() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store.commit(put("a", "p", "1")).unwrap();
+    drop(store);
+    let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
+    database.execute_batch("PRAGMA user_version = 3;").unwrap();
+    drop(database);
+    let store = Store::open(folder.path()).unwrap();
+    let mut described = put("b", "p", "1");
+    described.puts[0].kind = store::Kind::Description;
+    store.commit(described).unwrap();
+    drop(store);
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.record("a").unwrap().unwrap().kind, store::Kind::Manifest);
+    assert_eq!(store.record("b").unwrap().unwrap().kind, store::Kind::Description);
+}
+
 /// Nothing of this is a change of the log, so only the count beside it tells that the end is gone.
 #[test]
 fn a_journal_that_lost_its_end_is_refused() {
