@@ -11,6 +11,7 @@ pub mod delegate;
 pub mod deny;
 pub mod fuzz;
 pub mod generate;
+pub mod model;
 pub mod mutants;
 pub mod refusals;
 pub mod spec_map;

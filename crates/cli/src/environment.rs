@@ -14,6 +14,11 @@ pub(crate) fn data_directory() -> Option<PathBuf> {
     })
 }
 
+/// A variable that the operator's file names.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    var_os(name)?.into_string().ok()
+}
+
 /// The width that the caller asks for.
 pub(crate) fn columns() -> Option<usize> {
     var_os("COLUMNS")?.to_str()?.parse().ok()

@@ -11,6 +11,7 @@ mod draft;
 mod explanation;
 mod files;
 mod handshake;
+mod hosting;
 mod house;
 mod keys;
 mod ledger;

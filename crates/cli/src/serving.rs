@@ -1,7 +1,7 @@
 //! A node that serves beside whatever else this process does.
 
 use crate::failure::Failure;
-use node::{Node, Wallet};
+use node::{Engagements, Hosting, Node, Wallet};
 use payment::wallet::Holdings;
 use server::{Bounds, Listening, Tls};
 use std::net::SocketAddr;
@@ -15,14 +15,25 @@ use tokio::task::JoinHandle;
 pub(crate) enum Role {
     /// It answers intents.
     Resolver,
+    /// It answers intents, and hosts agents.
+    Hosting(Box<Hosting>),
     /// It pays, for development and tests, from this data folder.
     Wallet(PathBuf, Holdings),
 }
 
 impl Role {
-    fn router(self, node: &Arc<Node>, public_url: Option<&str>, tls: bool) -> Result<server::Router, Failure> {
+    async fn router(self, node: &Arc<Node>, public_url: Option<&str>, tls: bool) -> Result<server::Router, Failure> {
         match self {
             Self::Resolver => Ok(server::router(Arc::clone(node), public_url, tls)),
+            Self::Hosting(hosting) => {
+                let engagements = Engagements::open(Arc::clone(node), *hosting).await;
+                let engagements = engagements.map_err(|error| Failure::files(format!("no agents are hosted: {error}")))?;
+                let resumed = engagements.resume().map_err(|error| Failure::files(error.to_string()))?;
+                if resumed > 0 {
+                    tracing::info!(resumed, "engagements go on that were interrupted");
+                }
+                Ok(server::hosting(Arc::clone(node), engagements, public_url, tls))
+            }
             Self::Wallet(data, holdings) => {
                 let wallet = Wallet::open(Arc::clone(node), &data, holdings);
                 let wallet = wallet.map_err(|error| Failure::files(format!("the wallet cannot start: {error}")))?;
@@ -80,7 +91,7 @@ impl Serving {
             None => None,
         };
         let url = listening.url();
-        let router = role.router(&node, public_url, listening.is_tls())?;
+        let router = runtime.block_on(role.router(&node, public_url, listening.is_tls()))?;
         let signal = runtime.block_on(async { stop_signal() })?;
         let listener = runtime.spawn(server::serve(listening, Arc::clone(&node), router, async move {
             tokio::select! {

@@ -16,10 +16,12 @@ mod full;
 mod flips;
 mod feed;
 mod payment;
+mod engagements;
 mod crowd;
 
 pub use calls::calls;
 pub use crowd::{Crowd, CrowdReport, CrowdWrong, crowd};
+pub use engagements::engagements;
 pub use errors::errors;
 pub use feed::{FeedBroken, FeedToll, FeedTorment, torment_feed};
 pub use flips::flips;

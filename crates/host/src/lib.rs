@@ -8,6 +8,7 @@
 //! | in whose name | `credentials`, `secret` |
 //! | the kinds of tools | `tools` |
 //! | generative models | `model` |
+//! | agents as tools for others | `serve` |
 //! | how anything leaves this machine | `http`, `sse` |
 //!
 //! INVARIANT: nothing here opens a connection; HTTP goes through the [`Http`] that is handed in. A secret is in no
@@ -25,6 +26,7 @@ mod tool;
 mod toolbox;
 mod tools;
 mod model;
+mod serve;
 
 pub use configuration::{AgentSetting, Configuration, ConfigurationError};
 pub use credentials::{Identity, Vault, identity};
@@ -37,8 +39,10 @@ pub use model::{
 };
 pub use name::{Aliases, is_name, tool_name};
 pub use secret::Secret;
+pub use serve::{Agents, Offered, Served, serve_mcp};
 pub use tool::{Call, Hand, OUTPUT_BYTES_MAX, State, TIME_DEFAULT, TIME_MAX, Tool, ToolError};
 pub use toolbox::{Means, Pins, Toolbox};
+pub use tools::remote_agent;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,5 +1,6 @@
 //! OAS Agent, capabilities: the kinds of tools that an operator can name.
 
+mod agent;
 mod command;
 mod fixed;
 mod group;
@@ -14,6 +15,7 @@ use crate::http::Http;
 use crate::name::{is_name, tool_name};
 use crate::tool::{Hand, TIME_DEFAULT, TIME_MAX, Tool};
 use crate::toolbox::{Shelf, Taken};
+pub use agent::remote_agent;
 use command::Command;
 use fixed::Fixed;
 pub(crate) use fixed::covers;

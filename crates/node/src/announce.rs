@@ -3,6 +3,7 @@
 use crate::agents;
 use crate::descriptions;
 use crate::discover::WISH_CHARS_MAX;
+use crate::engagements::limits as engagement_limits;
 use crate::evidence;
 use crate::feeds::webhook_limits;
 use crate::gate;
@@ -256,6 +257,7 @@ pub(crate) fn limits(edge: &Edge) -> Value {
             "mapping_steps": schema::STEPS_MAX, "mapping_bytes": schema::MAPPING_LIMITS.bytes,
         },
         "payment": {"mandates": payment::wallet::MANDATES_MAX, "open_sessions": payment::wallet::SESSIONS_OPEN_MAX},
+        "engagement": engagement_limits(),
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},
         "edge": {
             "head_bytes": edge.head_bytes, "headers": edge.headers, "head_ms": edge.head_ms, "idle_ms": edge.idle_ms,

@@ -23,7 +23,7 @@ mod reviews;
 mod run;
 mod view;
 
-pub use hosted::{Hosted, Hosting, HostingError, Person};
+pub use hosted::{Resident, Hosting, HostingError, Person};
 pub use reviews::{Decided, Settled};
 
 use crate::chance;
@@ -32,6 +32,7 @@ use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use agent::{Begun, Engagement, Step, User};
 use host::Toolbox;
+use json::{Map, Value, json};
 use journal::{Live, Seat};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -41,7 +42,7 @@ use store::{Engaged, Reached};
 use tokio::sync::Semaphore;
 
 /// Bytes of what a user says at once.
-pub const TEXT_BYTES_MAX: usize = 64 * 1024;
+pub const TEXT_BYTES_MAX: usize = 32 * 1024;
 /// Milliseconds that a caller may wait for a change.
 pub const WAIT_MS_MAX: u64 = 25_000;
 /// Engagements that a list names.
@@ -64,7 +65,7 @@ pub struct Engagements {
     node: Arc<Node>,
     toolbox: Toolbox,
     models: BTreeMap<String, Arc<dyn host::Model>>,
-    hosted: BTreeMap<String, Arc<Hosted>>,
+    hosted: BTreeMap<String, Arc<Resident>>,
     /// Documents of engagements that began with an earlier version, by digest.
     earlier: Mutex<HashMap<String, Arc<agent::Agent>>>,
     people: Vec<Person>,
@@ -91,12 +92,12 @@ struct Begins {
 
 impl Engagements {
     /// The agents of this node, by name.
-    pub fn hosted(&self) -> impl Iterator<Item = &Hosted> {
+    pub fn hosted(&self) -> impl Iterator<Item = &Resident> {
         self.hosted.values().map(Arc::as_ref)
     }
 
     /// An agent of this node.
-    pub fn agent(&self, name: &str) -> Result<&Hosted, Error> {
+    pub fn agent(&self, name: &str) -> Result<&Resident, Error> {
         let detail = "this node hosts no agent of this name; GET /agents lists them";
         let none = || Refusal::new(Class::NotFound, "agent_not_found", detail);
         self.hosted.get(name).map(Arc::as_ref).ok_or_else(|| none().into())
@@ -119,7 +120,7 @@ impl Engagements {
         check_text(text)?;
         if caller.is_none() && (!self.strangers || hosted.agent.lends_identity() && !self.options.lends_to_strangers) {
             let detail = "this agent acts in somebody's name; sign the request, or send a token";
-            return Err(Refusal::new(Class::AuthRequired, "auth_required", detail).into());
+            return Err(Refusal::new(Class::AuthRequired, "authentication_required", detail).into());
         }
         let user = caller.map(|caller| self.user(caller));
         let id = chance::name()?;
@@ -163,6 +164,9 @@ impl Engagements {
         check_text(text)?;
         self.move_on(id, |live| {
             self.must_be_caller(live, caller)?;
+            if live.engagement.status().is_final() {
+                return Err(over().into());
+            }
             live.record(Step::UserSaid { text: text.to_owned() }).map_err(|_| busy().into())
         })
         .await
@@ -270,14 +274,14 @@ impl Engagements {
     }
 
     fn user(&self, caller: &str) -> User {
-        let email = self.people.iter().find(|person| person.did == caller).and_then(|person| person.email.clone());
+        let mut known = self.people.iter().filter(|person| person.did == caller);
+        let email = known.find_map(|person| person.email.clone());
         User { id: caller.to_owned(), email }
     }
 
     /// Whether a name in a document means this caller: by DID, by the operator's name for it, or by address.
     fn means(&self, name: &str, caller: &str) -> bool {
-        let known = self.people.iter().find(|person| person.did == caller);
-        name == caller || known.is_some_and(|person| person.is_called(name))
+        name == caller || self.people.iter().any(|person| person.did == caller && person.is_called(name))
     }
 
     fn is_callers(&self, engaged: &Engaged, caller: Option<&str>) -> bool {
@@ -298,6 +302,26 @@ impl Engagements {
     }
 }
 
+/// The bounds of engagements, by name.
+pub(crate) fn limits() -> Value {
+    let mut named: Map = agent::Limits::default()
+        .named()
+        .into_iter()
+        .map(|(name, bound)| (name.trim_start_matches("engagement.").to_owned(), json!(bound)))
+        .collect();
+    let ours = [
+        ("text_bytes", TEXT_BYTES_MAX as u64),
+        ("depth", DEPTH_MAX as u64),
+        ("running", RUNNING_MAX as u64),
+        ("review_seconds", REVIEW_SECONDS.unsigned_abs()),
+        ("seconds", WORK_SECONDS),
+        ("wait_ms", WAIT_MS_MAX),
+        ("listed", LISTED_MAX as u64),
+    ];
+    named.extend(ours.map(|(name, bound)| (name.to_owned(), json!(bound))));
+    Value::Object(named)
+}
+
 /// The name of an engagement that serves a place of another one: found again after a restart, and guessed by nobody who
 /// does not know the other's.
 fn child_id(parent: &str, place: &str) -> String {
@@ -311,7 +335,7 @@ fn check_text(text: &str) -> Result<(), Error> {
     }
     let detail = "this is more than an agent is told at once";
     let refusal = Refusal::new(Class::TooLarge, "engagement_text_too_long", detail);
-    Err(refusal.limited("engagements.text_bytes", TEXT_BYTES_MAX as u64, text.len() as u64).into())
+    Err(refusal.limited("engagement.text_bytes", TEXT_BYTES_MAX as u64, text.len() as u64).into())
 }
 
 fn unknown() -> Refusal {

@@ -55,7 +55,7 @@ pub use clock::Clock;
 pub use descriptions::{Described, Found, Kept, Linked};
 pub use duties::AUDIT_MAX;
 pub use engagements::{
-    Decided, Engagements, Hosted, Hosting, HostingError, LISTED_MAX, Person, Settled, TEXT_BYTES_MAX, WAIT_MS_MAX,
+    Decided, Engagements, Hosting, HostingError, LISTED_MAX, Person, Resident, Settled, TEXT_BYTES_MAX, WAIT_MS_MAX,
 };
 pub use feed::Transport;
 pub use feed::inclusion::{InclusionError, check as check_inclusion};
@@ -67,7 +67,7 @@ pub use import::{Imported, Told, kind_of};
 pub use log::{Held, Log};
 pub use node::{Config, Node, Operator, turns};
 pub use outbound::{
-    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Hands, Inquiry,
+    Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Hosted, Inquiry,
     Line, Message, Parcel, Reply, Response,
 };
 pub use publish::Exhibit;

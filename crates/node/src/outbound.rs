@@ -14,13 +14,13 @@ mod cache;
 mod dids;
 mod inquiry;
 mod line;
-mod hands;
 mod client;
+mod hosted;
 
 pub use client::{Client, ClientError};
 pub use dids::{DidError, Dids};
 pub use errand::Errand;
-pub use hands::Hands;
+pub use hosted::Hosted;
 pub use inquiry::{Inquiry, Response};
 pub use line::{Line, Message, Reply};
 pub use policy::DoorPolicy;

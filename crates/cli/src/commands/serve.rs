@@ -3,6 +3,7 @@
 use crate::commands::OverBudgetChoice;
 use crate::failure::{Exit, Failure};
 use crate::files::Text;
+use crate::hosting::HostedAgents;
 use crate::house::{self, DataFolder};
 use crate::ledger::refused;
 use crate::output::{self, DIM, GOOD, STRONG, paint};
@@ -132,6 +133,9 @@ pub(crate) struct Serve {
     #[arg(long = "schema-publisher", value_name = "SCHEMA=DID", value_parser = publisher)]
     schema_publishers: Vec<(SchemaId, Did)>,
 
+    #[command(flatten)]
+    agents: HostedAgents,
+
     /// The OpenTelemetry collector that spans are sent to, OTLP over HTTP, such as http://127.0.0.1:4318
     #[cfg(feature = "otel")]
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
@@ -219,7 +223,10 @@ impl Serve {
 
     fn role(&self) -> Result<Role, Failure> {
         match (self.role, &self.holdings) {
-            (RoleChoice::Resolver, None) => Ok(Role::Resolver),
+            (RoleChoice::Resolver, None) => match self.agents.read()? {
+                Some(hosting) => Ok(Role::Hosting(Box::new(hosting))),
+                None => Ok(Role::Resolver),
+            },
             (RoleChoice::Resolver, Some(_)) => Err(Failure::usage("--holdings is for --role wallet")),
             (RoleChoice::Wallet, None) => Ok(Role::Wallet(self.data.path()?, Holdings::usual())),
             (RoleChoice::Wallet, Some(path)) => {

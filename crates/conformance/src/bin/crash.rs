@@ -58,6 +58,8 @@ enum Mode {
     Flips,
     /// SIGKILL at every call of a payment to its disk and to the wallet.
     Payment,
+    /// SIGKILL at each step of an engagement's journal, `--cycles` times each.
+    Engagements,
 }
 
 impl Mode {
@@ -66,7 +68,7 @@ impl Mode {
         match self {
             Self::Calls | Self::Errors | Self::ReadOnly | Self::Payment => crash::strace_is_missing(),
             Self::Full => crash::mount_is_missing(),
-            Self::Kill9 | Self::Feed | Self::Flips => None,
+            Self::Kill9 | Self::Feed | Self::Flips | Self::Engagements => None,
         }
     }
 }
@@ -86,9 +88,13 @@ fn main() -> Result<ExitCode> {
     match arguments.mode {
         Mode::Kill9 => kill(&arguments, &program, folder),
         Mode::Feed => kill_while_told(&arguments, &program, folder),
-        Mode::Calls | Mode::Errors | Mode::Full | Mode::ReadOnly | Mode::Flips | Mode::Payment => {
-            fail(&arguments, &program)
-        }
+        Mode::Calls
+        | Mode::Errors
+        | Mode::Full
+        | Mode::ReadOnly
+        | Mode::Flips
+        | Mode::Payment
+        | Mode::Engagements => fail(&arguments, &program),
     }
 }
 
@@ -110,6 +116,7 @@ fn fail(arguments: &Arguments, program: &Program) -> Result<ExitCode> {
         Mode::ReadOnly => crash::read_only(program, count, seed, &mut progress),
         Mode::Flips => crash::flips(program, count, seed, &mut progress),
         Mode::Payment => crash::payment(program, stride, &mut progress),
+        Mode::Engagements => crash::engagements(program, count, &mut progress),
     }?;
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&faults)?);

@@ -283,8 +283,9 @@ impl Connected {
                 slot.session = Some(Arc::clone(&session));
                 return Ok(session);
             }
-            if session.begun.elapsed() < STEADY {
-                slot.failed();
+            match session.begun.elapsed() < STEADY {
+                true => slot.failed(),
+                false => slot.failures = 0,
             }
         }
         if slot.not_before.is_some_and(|moment| Instant::now() < moment) {

@@ -1,6 +1,8 @@
 //! The crate from outside: an operator's file in, calls made and models asked.
 
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod configuration;
 #[cfg(test)]
 mod mcp;
@@ -12,6 +14,8 @@ mod packages;
 mod programs;
 #[cfg(test)]
 mod remote;
+#[cfg(test)]
+mod serve;
 #[cfg(test)]
 mod tools;
 #[cfg(test)]

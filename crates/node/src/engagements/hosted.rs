@@ -6,15 +6,20 @@
 use super::ask::{ASK, asking};
 use super::{Engagements, RUNNING_MAX};
 use crate::node::Node;
-use crate::outbound::Hands;
+use crate::outbound::Hosted;
 use crate::refusal::Error;
 use agent::{Agent, Check, Finding, Grade, Name, NameRule, Options, Reference, Registry, Reviewer};
 use host::{Budget, Configuration, Http, Means, Pins, Toolbox};
 use json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::{fs, io};
 use store::{Journal, Spec};
 use tokio::sync::{Semaphore, oneshot};
+
+/// Where the digests of approved definitions of tools are kept, in the data folder.
+const PINS: &str = "tools.json";
 
 /// What an operator hosts.
 #[derive(Debug)]
@@ -29,8 +34,6 @@ pub struct Hosting {
     pub options: Options,
     /// Whether somebody who proves nothing may begin an engagement.
     pub strangers: bool,
-    /// Definitions of tools that were approved before.
-    pub pins: Pins,
 }
 
 /// Somebody whom documents name otherwise than by DID.
@@ -91,7 +94,7 @@ fn told(found: &[Finding]) -> String {
 
 /// An agent of this node.
 #[derive(Debug)]
-pub struct Hosted {
+pub struct Resident {
     /// What its document says.
     pub agent: Arc<Agent>,
     /// The name of its model.
@@ -106,10 +109,12 @@ impl Engagements {
     /// Opens the tools, reads the documents and keeps them; nothing is hosted unless everything can be.
     pub async fn open(node: Arc<Node>, hosting: Hosting) -> Result<Arc<Self>, HostingError> {
         let broken = |error: &dyn ToString| HostingError::Broken(error.to_string());
-        let http: Arc<dyn Http> = Arc::new(Hands::new().map_err(|error| broken(&error))?);
+        let http: Arc<dyn Http> = Arc::new(Hosted::new(Arc::clone(&node.door)).map_err(|error| broken(&error))?);
         let configuration = hosting.configuration;
-        let toolbox = Toolbox::open(&configuration, Means { http: Arc::clone(&http), pins: hosting.pins }).await?;
+        let pins = pinned(&node.data).map_err(|error| broken(&error))?;
+        let toolbox = Toolbox::open(&configuration, Means { http: Arc::clone(&http), pins }).await?;
         toolbox.add(asking(&node));
+        pin(&node.data, &toolbox.pins()).map_err(|error| broken(&error))?;
         let mut agents = Vec::new();
         for (file, bytes) in hosting.documents {
             let agent = Agent::read(&bytes).map_err(|found| HostingError::Document { file: file.clone(), found })?;
@@ -144,7 +149,7 @@ impl Engagements {
             if let Some(opened) = configuration.model(&model, &http) {
                 engagements.models.insert(model.clone(), opened);
             }
-            engagements.hosted.insert(name, Arc::new(Hosted { agent, model, budget: given.budget, warnings }));
+            engagements.hosted.insert(name, Arc::new(Resident { agent, model, budget: given.budget, warnings }));
         }
         engagements.keep_documents().await.map_err(|error| broken(&error))?;
         Ok(Arc::new(engagements))
@@ -152,7 +157,7 @@ impl Engagements {
 
     async fn keep_documents(&self) -> Result<(), Error> {
         let at = self.node.clock().millis();
-        let spec = |hosted: &Hosted| Spec {
+        let spec = |hosted: &Resident| Spec {
             digest: hosted.agent.digest().to_owned(),
             agent: hosted.agent.name.to_string(),
             at,
@@ -235,6 +240,22 @@ impl Engagements {
     pub(super) fn is_own_tool(name: &str) -> bool {
         name == ASK
     }
+}
+
+/// Definitions of tools that were approved before, by the names of their tools.
+fn pinned(data: &Path) -> io::Result<Pins> {
+    match fs::read(data.join(PINS)) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| io::Error::other(format!("{PINS}: {error}"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Pins::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps what is approved, for the next start.
+fn pin(data: &Path, pins: &Pins) -> io::Result<()> {
+    let beside = data.join(format!("{PINS}.new"));
+    fs::write(&beside, serde_json::to_vec_pretty(pins)?)?;
+    fs::rename(beside, data.join(PINS))
 }
 
 /// Judges inputs by the schema of a tool.

@@ -12,6 +12,7 @@ use crate::refusal::{Class, Error, Refusal};
 use agent::{Decision, Outcome, Progress, Review, Stage, Step};
 use aql::Instant;
 use json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::Reached;
 
@@ -126,10 +127,12 @@ impl Engagements {
 
     /// What waits for a caller to decide, the first one first.
     pub fn reviews(&self, caller: &str) -> Result<Vec<Value>, Error> {
-        let known = self.people.iter().find(|person| person.did == caller);
-        let names = known.into_iter().flat_map(|person| [&person.id, &person.email]).flatten();
+        let known = self.people.iter().filter(|person| person.did == caller);
+        let mut names: BTreeSet<&str> =
+            known.flat_map(|person| [&person.id, &person.email]).flatten().map(String::as_str).collect();
+        names.insert(caller);
         let mut listed = Vec::new();
-        for name in std::iter::once(caller).chain(names.map(String::as_str)) {
+        for name in names {
             for engaged in self.node.store.engagements_before(name, LISTED_MAX)? {
                 let live = self.load(&engaged.id)?;
                 if let Some((call, stage, review)) = live.engagement.pending_review() {

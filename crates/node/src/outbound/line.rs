@@ -70,6 +70,11 @@ impl Line {
         Ok(Self { http, bytes_max })
     }
 
+    /// The client beneath, for those who read a reply while it arrives.
+    pub(super) fn client(&self) -> &reqwest::Client {
+        &self.http
+    }
+
     /// Asks for a WebSocket (RFC 6455) and reads its texts until the other side closes it; nothing is said back.
     pub async fn texts_of_socket(&self, url: &str) -> Result<Vec<Vec<u8>>, FetchError> {
         let fields = [

@@ -12,6 +12,7 @@ mod authentication;
 mod decisions;
 mod descriptions;
 mod duties;
+mod engagements;
 mod evidence;
 mod explanations;
 mod feeds;

@@ -6,6 +6,7 @@
 mod agents;
 mod caller;
 mod edge;
+mod engagements;
 mod interface;
 mod owed;
 mod routes;

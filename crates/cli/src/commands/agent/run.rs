@@ -1,0 +1,184 @@
+//! `rialto agent run FILE.yaml`: talk to an agent in the terminal, and see each decision (OAS Engagement).
+
+use crate::commands::agent::hosted::read_hosting;
+use crate::failure::{Exit, Failure};
+use crate::house;
+use crate::output::text::{json_line, shown};
+use crate::output::{self, DIM, STRONG, WARN, paint};
+use agent::{Step, step_in_words};
+use json::{Value, json};
+use node::{Config, Decided, Engagements, Person, Settled};
+use std::io::BufRead;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Talk to an agent in the terminal, with the tools and models of a configuration, and see each decision
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  rialto agent run examples/agents/receptionist.yaml
+  echo 'What time is it in Venice?' | rialto agent run examples/agents/timekeeper.yaml --json
+
+What you write is said to the agent, line by line; the end of the input ends the engagement. Whoever the document asks to
+review, you are asked.")]
+pub(crate) struct Run {
+    /// The agent's document
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Tools, credentials, models and budgets [default: host.yaml beside the document]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The data folder of a node whose market the tool `ask` asks; it must not be running [default: an empty one]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// Who you are to the agent
+    #[arg(long = "as", value_name = "ID", default_value = "local")]
+    user: String,
+
+    /// Print every step as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Run {
+    pub(crate) fn run(self) -> Result<Exit, Failure> {
+        let (mut hosting, name) = read_hosting(&self.file, self.config.as_deref())?;
+        let owners = hosting.documents.iter().filter_map(|(_, bytes)| agent::Agent::read(bytes).ok());
+        // Whoever sits here decides whatever a document lets somebody decide.
+        let people = owners.map(|agent| Person { did: self.user.clone(), id: Some(agent.owner), email: None });
+        hosting.people.extend(people.collect::<Vec<_>>());
+        let fleeting = tempfile::tempdir().map_err(|error| Failure::files(format!("no folder to work in: {error}")))?;
+        let data = self.data.clone().unwrap_or_else(|| fleeting.path().to_owned());
+        let node = Arc::new(house::open(&Config { data, ..Config::default() })?);
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::files(format!("no threads to work with: {error}")))?;
+        let engagements = runtime.block_on(Engagements::open(node, hosting));
+        let engagements = engagements.map_err(|error| Failure::refused(error.to_string()))?;
+        let talk = Talk { runtime, engagements, user: self.user, json: self.json };
+        talk.run(&name)
+    }
+}
+
+/// An engagement with somebody at a terminal.
+struct Talk {
+    runtime: Runtime,
+    engagements: Arc<Engagements>,
+    user: String,
+    json: bool,
+}
+
+impl Talk {
+    fn run(&self, name: &str) -> Result<Exit, Failure> {
+        let mut begun: Option<String> = None;
+        let mut told = 0;
+        let mut lines = std::io::stdin().lock().lines();
+        while let Some(line) = lines.next() {
+            let line = line.map_err(|error| Failure::files(format!("nothing more can be read: {error}")))?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let said = async {
+                match &begun {
+                    Some(id) => self.engagements.say(id, Some(&self.user), &line).await.map(|()| id.clone()),
+                    None => self.engagements.begin(name, Some(&self.user), &line).await,
+                }
+            };
+            let id = self.runtime.block_on(said).map_err(refused)?;
+            begun = Some(id.clone());
+            let status = self.follow(&id, &mut told, &mut || lines.next().and_then(Result::ok))?;
+            if ["failed", "cancelled"].contains(&status.as_str()) {
+                return Ok(Exit::No);
+            }
+        }
+        Ok(Exit::Fine)
+    }
+
+    /// Tells what happens until the agent rests; the status then.
+    fn follow(&self, id: &str, told: &mut usize, answer: &mut dyn FnMut() -> Option<String>) -> Result<String, Failure> {
+        loop {
+            let trail = self.engagements.audit(id, &self.user).map_err(refused)?;
+            let steps = trail.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
+            for step in steps.iter().skip(*told) {
+                self.tell(step)?;
+            }
+            *told = steps.len();
+            let (state, known) = self.engagements.state(id, Some(&self.user)).map_err(refused)?;
+            let status = state.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+            match status.as_str() {
+                "running" => {
+                    let waited = self.engagements.wait(id, Some(known), Duration::from_secs(5));
+                    self.runtime.block_on(waited).map_err(refused)?;
+                }
+                "awaiting-review" => self.review(id, answer)?,
+                "outcome-unknown" => self.settle(id, answer)?,
+                "awaiting-credentials" => {
+                    return Err(Failure::refused("the tool wants credentials of yours, and there are none").help(
+                        "name some in the configuration under `credentials.users`, or say `user_identity: false`",
+                    ));
+                }
+                _ if known as usize > *told => {}
+                _ => return Ok(status),
+            }
+        }
+    }
+
+    fn tell(&self, step: &Value) -> Result<(), Failure> {
+        if self.json {
+            return output::print(&json_line(&json::canonical_value(step)));
+        }
+        let mut bare = step.clone();
+        if let Some(members) = bare.as_object_mut() {
+            members.remove("at");
+        }
+        let Ok(read) = serde_json::from_value::<Step>(bare) else { return Ok(()) };
+        match &read {
+            Step::Answered { text, exposes, .. } | Step::Asked { text, exposes, .. } => {
+                let mut words = format!("{}\n", paint(STRONG, shown(text)));
+                if !exposes.is_empty() {
+                    words.push_str(&format!("  {} {}\n", paint(DIM, "exposed"), Value::Object(exposes.clone())));
+                }
+                output::print(&words)
+            }
+            Step::Failed { failure, .. } => {
+                output::print(&format!("{} {}\n", paint(WARN, "the engagement failed:"), failure.code()))
+            }
+            Step::Begun(_) | Step::UserSaid { .. } => Ok(()),
+            step => output::print(&format!("  {}\n", paint(DIM, step_in_words(step)))),
+        }
+    }
+
+    fn review(&self, id: &str, answer: &mut dyn FnMut() -> Option<String>) -> Result<(), Failure> {
+        let listed = self.engagements.reviews(&self.user).map_err(refused)?;
+        let waits = listed.iter().find(|review| review.get("engagement") == Some(&json!(id)));
+        let text = |name: &str| waits.and_then(|review| review.get(name)?.as_str()).unwrap_or_default().to_owned();
+        let (review, digest) = (text("id"), text("digest"));
+        if review.is_empty() {
+            return Err(Failure::refused("somebody else is asked to review this, and nobody else is here"));
+        }
+        let inputs = waits.and_then(|review| review.get("inputs")).cloned().unwrap_or_default();
+        output::say(&format!("{} {} {inputs}? [y/N] ", text("stage"), paint(STRONG, text("capability"))));
+        let approve = answer().is_some_and(|line| ["y", "yes"].contains(&line.trim().to_lowercase().as_str()));
+        let decided = Decided { approve, digest, reason: None };
+        self.runtime.block_on(self.engagements.decide(id, &review, &self.user, decided)).map_err(refused)
+    }
+
+    fn settle(&self, id: &str, answer: &mut dyn FnMut() -> Option<String>) -> Result<(), Failure> {
+        let listed = self.engagements.reviews(&self.user).map_err(refused)?;
+        let waits = listed.iter().find(|review| review.get("engagement") == Some(&json!(id)));
+        let call = waits.and_then(|waits| waits.get("call")?.as_u64()).unwrap_or_default();
+        output::say("nobody knows whether this call was carried out; make it again? [y/N] ");
+        let again = answer().is_some_and(|line| ["y", "yes"].contains(&line.trim().to_lowercase().as_str()));
+        let settled = if again { Settled::Repeat } else { Settled::Failed("it is not known what became of it".into()) };
+        let call = usize::try_from(call).unwrap_or_default();
+        self.runtime.block_on(self.engagements.settle(id, call, &self.user, settled)).map_err(refused)
+    }
+}
+
+fn refused(error: node::Error) -> Failure {
+    Failure::refused(error.to_string())
+}

@@ -1,0 +1,267 @@
+//! OAS Server over real connections: requirements S1 to S9, and who is told what.
+
+use crate::{Answer, House, NOW, asker, provider};
+use host::Configuration;
+use json::{Value, json};
+use node::{Engagements, Hosting};
+use reqwest::Method;
+use server::Listening;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::oneshot;
+use trust::http::{COMPONENTS, Headers, Request, Signing, sign};
+use trust::{SecretKey, SigningKey};
+
+const SECONDS: i64 = NOW / 1_000;
+
+const HOST: &str = r#"
+tools:
+  write: {kind: static, description: Writes., returns: {written: true}}
+  judge:
+    kind: static
+    description: Judges.
+    cases: [{contains: secret, returns: {safe: false}}]
+    returns: {safe: true}
+models:
+  m:
+    kind: scripted
+    script:
+      rules:
+        - {when: {result_of: write}, text: "Written."}
+        - {when: {contains: write}, calls: [{tool: write, inputs: {}}]}
+        - {when: {contains: tell}, text: "the secret of MARKER"}
+        - {when: {turn: 0}, text: "Good day."}
+model: m
+"#;
+
+/// A document with a comment, so that a copy is told from the original.
+fn document(name: &str, owner: &SigningKey) -> String {
+    format!(
+        "# as its owner wrote it\nkind:   openagentspec:v1/agent\nname: {name}\ndescription: Greets.\nintent: You greet.\n\
+         owner: {}\ncapabilities: {{write: {{user_identity: false, input_restriction: {{require_review: owner}}}}}}\n\
+         guardrails: {{output: {{tool_name: judge, assertion: safe}}}}\n",
+        owner.did_key()
+    )
+}
+
+impl House {
+    /// A node that hosts two agents of the provider.
+    async fn hosting(strangers: bool) -> Self {
+        let house = Self::open().await;
+        let configuration = Configuration::read(HOST.as_bytes(), Path::new("."), &|_| None).unwrap();
+        let documents = ["greeter", "other.greeter"]
+            .map(|name| (format!("{name}.yaml"), document(name, &provider()).into_bytes()))
+            .to_vec();
+        let options = agent::Options::default();
+        let hosting = Hosting { configuration, documents, people: Vec::new(), options, strangers };
+        let engagements = Engagements::open(Arc::clone(&house.node), hosting).await.unwrap();
+        let listening = Listening::on("127.0.0.1:0".parse().unwrap(), None).await.unwrap();
+        let url = listening.url();
+        let router = server::hosting(Arc::clone(&house.node), engagements, None, false);
+        let (stop, stopped) = oneshot::channel();
+        let served = tokio::spawn(server::serve(listening, Arc::clone(&house.node), router, async {
+            let _ = stopped.await;
+        }));
+        Self { url, stop: Some(stop), served: Some(served), ..house }
+    }
+
+    /// A request of somebody.
+    async fn as_whom(&self, key: &SigningKey, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        static NONCE: AtomicU64 = AtomicU64::new(0);
+        let body = body.map(Value::to_string);
+        let target = format!("{}{path}", self.url);
+        let bytes = body.as_deref().unwrap_or_default().as_bytes();
+        let request = Request { method: method.as_str(), target: &target, headers: Headers::new(&[]), body: bytes };
+        let (keyid, nonce) = (key.key_id(), format!("n{}", NONCE.fetch_add(1, Ordering::Relaxed)));
+        let secret = SecretKey::from(key.clone());
+        let signing =
+            Signing { key: &secret, keyid: keyid.as_str(), created: SECONDS, expires: SECONDS + 60, nonce: &nonce };
+        let mut sent = self.request(method, path);
+        for (name, value) in sign(&request, &signing, &COMPONENTS) {
+            sent = sent.header(name, value);
+        }
+        if let Some(body) = body {
+            sent = sent.header("content-type", "application/json").body(body);
+        }
+        Answer::of(sent).await
+    }
+
+    /// Begins an engagement as somebody; the path of its state.
+    async fn begin(&self, key: &SigningKey, text: &str) -> String {
+        let answer = self.as_whom(key, Method::POST, "/agents/greeter", Some(&json!({"text": text}))).await;
+        self.place_of(&answer)
+    }
+
+    fn place_of(&self, answer: &Answer) -> String {
+        // The client follows a 303 by itself and comes back with what it found there; so nobody is followed here.
+        assert_eq!(answer.status.as_u16(), 303, "{}", String::from_utf8_lossy(&answer.bytes));
+        answer.header("location").strip_prefix(&self.url).unwrap().to_owned()
+    }
+
+    async fn state(&self, key: &SigningKey, place: &str) -> Value {
+        let answer = self.as_whom(key, Method::GET, &format!("{place}?wait=20"), None).await;
+        assert_eq!(answer.status.as_u16(), 200, "{}", String::from_utf8_lossy(&answer.bytes));
+        answer.json()
+    }
+}
+
+/// The same house with a client that is not sent on.
+fn not_followed(mut house: House) -> House {
+    let tls = crate::client_tls(rustls::RootCertStore::empty(), rustls::DEFAULT_VERSIONS);
+    let client = reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy();
+    house.client = client.redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    house
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_agent_is_shown_at_an_address_of_its_own_as_its_owner_wrote_it() {
+    let house = House::hosting(false).await;
+    let listed = house.get("/agents").await.json();
+    let names: Vec<&Value> = listed["agents"].as_array().unwrap().iter().map(|agent| &agent["name"]).collect();
+    assert_eq!(names, ["greeter", "other.greeter"]);
+    for name in ["greeter", "other.greeter"] {
+        let answer = house.get(&format!("/agents/{name}")).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.bytes, document(name, &provider()).as_bytes(), "byte for byte");
+        assert!(answer.header("content-type").starts_with("application/yaml"));
+        let etag = answer.header("etag").to_owned();
+        let again = house.request(Method::GET, &format!("/agents/{name}")).header("if-none-match", etag);
+        assert_eq!(Answer::of(again).await.status, 304);
+    }
+    house.get("/agents/nobody").await.refused(&house.node, 404, "agent_not_found");
+    let plain = House::open().await;
+    plain.get("/agents").await.refused(&plain.node, 404, "agent_not_found");
+    plain.post("/agents/greeter", &json!({"text": "x"})).await.refused(&plain.node, 404, "agent_not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_begins_a_new_engagement_and_answers_303_to_its_state() {
+    let house = not_followed(House::hosting(false).await);
+    let (first, second) = (house.begin(&asker(), "hello").await, house.begin(&asker(), "hello").await);
+    assert_ne!(first, second);
+    assert!(first.strip_prefix("/engagements/").unwrap().len() >= 22, "128 bits at least");
+    let state = house.state(&asker(), &first).await;
+    assert_eq!(state["status"], "completed");
+    assert_eq!(state["result"], json!({"text": "Good day.", "exposes": {}}));
+    let answer = house.as_whom(&asker(), Method::POST, "/agents/greeter", Some(&json!("hello"))).await;
+    house.place_of(&answer);
+    for body in [json!({"text": 1}), json!({"text": "a", "more": 1}), json!([]), json!({})] {
+        let answer = house.as_whom(&asker(), Method::POST, "/agents/greeter", Some(&body)).await;
+        answer.refused(&house.node, 400, "engagement_input_invalid");
+    }
+    let long = json!({"text": "x".repeat(32 * 1024 + 1)});
+    let answer = house.as_whom(&asker(), Method::POST, "/agents/greeter", Some(&long)).await;
+    answer.refused(&house.node, 413, "engagement_text_too_long");
+    let answer = house.as_whom(&asker(), Method::POST, "/agents/nobody", Some(&json!("x"))).await;
+    answer.refused(&house.node, 404, "agent_not_found");
+    let answer = house.post("/agents/greeter", &json!("x")).await;
+    answer.refused(&house.node, 401, "authentication_required");
+    assert!(answer.headers.contains_key("www-authenticate"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_are_let_in_where_the_operator_says_so_and_a_client_follows_the_303() {
+    let house = House::hosting(true).await;
+    let answer = house.post("/agents/greeter", &json!({"text": "hello"})).await;
+    assert_eq!(answer.status, 200, "the client was sent on");
+    let id = answer.json()["id"].as_str().unwrap().to_owned();
+    let state = house.get(&format!("/engagements/{id}?wait=20")).await;
+    assert_eq!(state.json()["result"]["text"], "Good day.");
+    let etag = state.header("etag").to_owned();
+    let again = house.request(Method::GET, &format!("/engagements/{id}")).header("if-none-match", etag);
+    assert_eq!(Answer::of(again).await.status, 304);
+    let answer = house.post(&format!("/engagements/{id}/messages"), &json!({"text": "hello"})).await;
+    assert_eq!(answer.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_reads_or_moves_the_engagement_of_another() {
+    let house = not_followed(House::hosting(false).await);
+    let place = house.begin(&asker(), "write").await;
+    let stranger = SigningKey::from_seed([9; 32]);
+    let state = house.state(&asker(), &place).await;
+    assert_eq!(state["status"], "awaiting-review");
+    let review = format!("{place}/reviews/{}", state["review"]["id"].as_str().unwrap());
+    let decision = json!({"decision": "approve", "digest": "x"});
+    let tries = [
+        (Method::GET, place.clone(), None),
+        (Method::GET, format!("{place}/audit"), None),
+        (Method::GET, review.clone(), None),
+        (Method::POST, review.clone(), Some(decision)),
+        (Method::POST, format!("{place}/messages"), Some(json!("x"))),
+        (Method::POST, format!("{place}/cancel"), Some(json!({}))),
+        (Method::POST, format!("{place}/outcome"), Some(json!({"call": 0, "decision": "repeat"}))),
+        (Method::POST, format!("{place}/credentials"), Some(json!({}))),
+        (Method::GET, "/engagements/nothing".to_owned(), None),
+    ];
+    for (method, path, body) in &tries {
+        let answer = house.as_whom(&stranger, method.clone(), path, body.as_ref()).await;
+        answer.refused(&house.node, 404, "engagement_not_found");
+        let answer = match body {
+            Some(body) => house.send(method.clone(), path, body).await,
+            None => house.get(path).await,
+        };
+        answer.refused(&house.node, 401, "authentication_required");
+    }
+    let answer = house.as_whom(&asker(), Method::GET, &review, None).await;
+    answer.refused(&house.node, 403, "reviewer_not_allowed");
+    house.as_whom(&asker(), Method::GET, &format!("{place}/audit"), None).await.refused(
+        &house.node,
+        404,
+        "engagement_not_found",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_review_is_listed_shown_decided_once_and_audited() {
+    let house = not_followed(House::hosting(false).await);
+    let place = house.begin(&asker(), "write").await;
+    house.state(&asker(), &place).await;
+    let listed = house.as_whom(&provider(), Method::GET, "/reviews", None).await.json();
+    let review = &listed["reviews"][0];
+    let path = format!("{place}/reviews/{}", review["id"].as_str().unwrap());
+    assert_eq!(house.as_whom(&provider(), Method::GET, &path, None).await.json(), *review);
+    let stale = json!({"decision": "approve", "digest": "0"});
+    let answer = house.as_whom(&provider(), Method::POST, &path, Some(&stale)).await;
+    answer.refused(&house.node, 409, "review_stale");
+    let decision = json!({"decision": "approve", "digest": review["digest"], "reason": "fine"});
+    let answer = house.as_whom(&provider(), Method::POST, &path, Some(&decision)).await;
+    assert_eq!(house.place_of(&answer), place);
+    assert_eq!(house.state(&asker(), &place).await["result"]["text"], "Written.");
+    let answer = house.as_whom(&provider(), Method::POST, &path, Some(&decision)).await;
+    answer.refused(&house.node, 409, "review_decided");
+    let trail = house.as_whom(&provider(), Method::GET, &format!("{place}/audit"), None).await.json();
+    let steps: Vec<&str> = trail["steps"].as_array().unwrap().iter().map(|step| step["step"].as_str().unwrap()).collect();
+    let taken = [
+        "begun", "user_said", "model_said", "attempted", "review_asked", "review_decided", "dispatched", "returned",
+        "released", "model_said", "guardrail_returned", "guardrail_held", "answered",
+    ];
+    assert_eq!(steps, taken);
+    let mine = house.as_whom(&asker(), Method::GET, "/engagements", None).await.json();
+    assert_eq!(mine["engagements"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_a_guardrail_held_back_leaves_not_even_in_a_stream() {
+    let house = not_followed(House::hosting(false).await);
+    let place = house.begin(&asker(), "tell").await;
+    let state = house.state(&asker(), &place).await;
+    assert_eq!((state["status"].as_str(), state["error"]["code"].as_str()), (Some("failed"), Some("guardrail_failed")));
+    assert!(!state.to_string().contains("MARKER"));
+    let target = format!("{}{place}", house.url);
+    let request = Request { method: "GET", target: &target, headers: Headers::new(&[]), body: b"" };
+    let (key, keyid) = (SecretKey::from(asker()), asker().key_id());
+    let signing =
+        Signing { key: &key, keyid: keyid.as_str(), created: SECONDS, expires: SECONDS + 60, nonce: "stream" };
+    let mut sent = house.request(Method::GET, &place).header("accept", "text/event-stream");
+    for (name, value) in sign(&request, &signing, &COMPONENTS) {
+        sent = sent.header(name, value);
+    }
+    let streamed = Answer::of(sent).await;
+    assert!(streamed.header("content-type").starts_with("text/event-stream"));
+    let text = String::from_utf8(streamed.bytes).unwrap();
+    assert!(text.contains("event: status") && text.contains("guardrail_failed") && !text.contains("MARKER"), "{text}");
+    let answer = house.as_whom(&asker(), Method::POST, &format!("{place}/messages"), Some(&json!("x"))).await;
+    answer.refused(&house.node, 409, "engagement_over");
+}
