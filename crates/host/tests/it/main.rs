@@ -5,6 +5,8 @@ mod agents;
 #[cfg(test)]
 mod configuration;
 #[cfg(test)]
+mod identities;
+#[cfg(test)]
 mod mcp;
 #[cfg(test)]
 mod models;
