@@ -11,7 +11,7 @@ use crate::peer::Peer;
 use json::{Instant, Pointer};
 use node::handshake::{Memory, Met, Parting, Provider, Wanted, agree as agree_once};
 use schema::{Agreement, Code, Disagreement, Permits, SchemaId, Version};
-use std::path::PathBuf;
+use std::path::Path;
 
 /// The file of the memory, in the user's data directory.
 const FILE: &str = "versions.json";
@@ -80,7 +80,7 @@ pub(crate) fn agree(peer: &Peer, wanted: &Wanted, when: When, now: Instant) -> R
         return fresh(peer, wanted, now);
     }
     let path = environment::data_directory().map(|folder| folder.join(FILE));
-    let mut memory = path.as_ref().map(opened).unwrap_or_default();
+    let mut memory = path.as_deref().map(opened).unwrap_or_default();
     let before = memory.recall(peer.address(), &wanted.schema).filter(|_| when == When::Remembered);
     if let Some(met) = before.filter(|met| met.is_of_today(now)) {
         return Ok(Some(met));
@@ -107,7 +107,7 @@ fn provider<'a>(peer: &'a Peer, manifest: Option<&'a (Vec<u8>, String)>) -> Prov
 }
 
 /// What is known; an unreadable memory is none.
-fn opened(path: &PathBuf) -> Memory {
+fn opened(path: &Path) -> Memory {
     Memory::open(path).unwrap_or_else(|_| {
         output::warn(&format!("{FILE} cannot be read; what was agreed with providers is forgotten"));
         Memory::default()
