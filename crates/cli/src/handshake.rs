@@ -1,67 +1,33 @@
-//! RFC 0024 §3.2 and RFC 0024 §8 from the side of whoever asks: the handshake on first contact, remembered with its
-//! evidence, and a downgrade that nobody announced refused.
+//! RFC 0024 §3.2 and RFC 0024 §8 at the terminal: the handshake before a question, whoever asks it.
 //!
-//! What is remembered of a provider is the entry of its profile, the digest of the manifest it stood in and the moment;
-//! the agreement is computed from that again, so that the memory can be checked by whoever reads it.
-//!
-//! INVARIANT: an agreement below a remembered one is used only when the end of that version had been announced.
+//! What is agreed and remembered is `node::handshake`'s to say; here the manifest is fetched, the memory has its file in
+//! the user's data directory, and whatever goes wrong is told in words. A node that refuses the agreed version is met once
+//! more.
 
 use crate::environment;
 use crate::failure::Failure;
 use crate::output;
 use crate::peer::Peer;
-use json::{Document, Instant, Limits, Pointer, Value, json};
-use schema::{Agreement, Code, CompatibilityProfile, Disagreement, Entry, Permits, SchemaId, Version};
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-use trust::Digest;
+use json::{Instant, Pointer};
+use node::handshake::{Memory, Met, Parting, Provider, Wanted, agree as agree_once};
+use schema::{Agreement, Code, Disagreement, Permits, SchemaId, Version};
+use std::path::Path;
 
 /// The file of the memory, in the user's data directory.
 const FILE: &str = "versions.json";
 
-/// Seconds after which a remembered provider is asked for its profile again.
-const REMEMBERED_SECONDS: i64 = 24 * 3_600;
-
-/// Providers that are remembered; the oldest agreement makes room.
-const AGREEMENTS_MAX: usize = 1_000;
-
 /// The versions of the intent that this program writes and reads.
 pub(crate) const OURS: [&str; 2] = ["1.2", "1.3"];
 
-/// What is asked of a provider.
-#[derive(Clone)]
-pub(crate) struct Wanted {
-    pub(crate) schema: SchemaId,
-    pub(crate) ours: BTreeSet<Version>,
-    pub(crate) permits: Permits,
+/// The handshake before an intent.
+fn intent() -> Option<Wanted> {
+    let ours = OURS.iter().filter_map(|version| Version::parse(version)).collect();
+    Some(Wanted { schema: SchemaId::parse(node::versions::INTENT)?, ours, permits: Permits::default() })
 }
 
-impl Wanted {
-    /// Whether this program speaks for itself; what would be with other versions is not remembered.
-    fn is_own(&self) -> bool {
-        self.ours.iter().map(Version::to_string).eq(OURS)
-    }
-
-    /// The handshake before an intent.
-    pub(crate) fn intent() -> Option<Self> {
-        let ours = OURS.iter().filter_map(|version| Version::parse(version)).collect();
-        Some(Self { schema: SchemaId::parse(node::versions::INTENT)?, ours, permits: Permits::default() })
-    }
-}
-
-/// What was agreed with a provider, and from what that follows.
-pub(crate) struct Met {
-    pub(crate) agreement: Agreement,
-    /// What the provider said.
-    pub(crate) entry: Entry,
-    /// The memory of it.
-    pub(crate) evidence: Value,
-}
-
-/// What is known of providers.
-struct Memory {
-    path: Option<PathBuf>,
-    agreements: Vec<Value>,
+/// Whether this program speaks for itself; what would be with other versions is not remembered.
+fn is_own(wanted: &Wanted) -> bool {
+    wanted.ours.iter().map(Version::to_string).eq(OURS)
 }
 
 /// How a handshake is carried out.
@@ -73,63 +39,111 @@ pub(crate) enum When {
     Now,
 }
 
-/// Agrees with a provider about the version of a schema; nothing when it publishes no profile of it (RFC 0024 §7).
-pub(crate) fn agree(peer: &Peer, wanted: &Wanted, when: When, now: Instant) -> Result<Option<Met>, Failure> {
-    let before = Memory::open().recall(peer.address(), wanted).filter(|_| wanted.is_own());
-    if let Some(met) = before.as_ref().filter(|_| when == When::Remembered)
-        && met.is_of_today(now)
-    {
-        return Ok(before);
-    }
-    let manifest = peer.manifest()?;
-    let manifest = manifest.as_ref().map(|(bytes, did)| (bytes.as_slice(), did.as_str()));
-    agree_on(peer.address(), manifest, wanted, now)
+/// Where it is remembered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// In the file.
+    InFile,
+    /// Nowhere: the node is gone with the program.
+    Nowhere,
 }
 
-/// The same with whoever is at an address, by the manifest that was found there and the DID that it names.
-pub(crate) fn agree_on(
-    address: &str,
-    manifest: Option<(&[u8], &str)>,
+/// Asks an intent in the version that is agreed first, as RFC 0024 §3.2 has it; when the node has changed its mind, once
+/// more.
+pub(crate) fn in_agreement<T>(
+    peer: &Peer,
+    kept: Kept,
+    now: Instant,
+    mut ask: impl FnMut(Option<&Agreement>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Some(wanted) = intent() else { return ask(None) };
+    let met = match kept {
+        Kept::InFile => agree(peer, &wanted, When::Remembered, now)?,
+        Kept::Nowhere => fresh(peer, &wanted, now)?,
+    };
+    let agreed = met.as_ref().map(|met| &met.agreement);
+    agreed.into_iter().for_each(warn);
+    match ask(agreed) {
+        Err(failure) if agreed.is_some() && kept == Kept::InFile && is_over(&failure) => {
+            let met = agree(peer, &wanted, When::Now, now)?;
+            let agreed = met.as_ref().map(|met| &met.agreement);
+            agreed.into_iter().for_each(warn);
+            ask(agreed)
+        }
+        asked => asked,
+    }
+}
+
+/// Agrees with a provider about the version of a schema; nothing when it publishes no profile of it (RFC 0024 §7).
+pub(crate) fn agree(peer: &Peer, wanted: &Wanted, when: When, now: Instant) -> Result<Option<Met>, Failure> {
+    if !is_own(wanted) {
+        return fresh(peer, wanted, now);
+    }
+    let path = environment::data_directory().map(|folder| folder.join(FILE));
+    let mut memory = path.as_deref().map(opened).unwrap_or_default();
+    let before = memory.recall(peer.address(), &wanted.schema).filter(|_| when == When::Remembered);
+    if let Some(met) = before.filter(|met| met.is_of_today(now)) {
+        return Ok(Some(met));
+    }
+    let manifest = peer.manifest()?;
+    meet(&mut memory, path.as_deref(), provider(peer, manifest.as_ref()), wanted, now)
+}
+
+/// Agrees with whoever is at an address about the intent, by the manifest that was found there and the DID in it.
+pub(crate) fn greet(address: &str, did: &str, manifest: &[u8], now: Instant) -> Result<(), Failure> {
+    let Some(wanted) = intent() else { return Ok(()) };
+    let path = environment::data_directory().map(|folder| folder.join(FILE));
+    let mut memory = path.as_deref().map(opened).unwrap_or_default();
+    let provider = Provider { address, manifest: Some((did, manifest)) };
+    let met = meet(&mut memory, path.as_deref(), provider, &wanted, now)?;
+    met.iter().for_each(|met| warn(&met.agreement));
+    Ok(())
+}
+
+fn meet(
+    memory: &mut Memory,
+    path: Option<&Path>,
+    provider: Provider<'_>,
     wanted: &Wanted,
     now: Instant,
 ) -> Result<Option<Met>, Failure> {
-    let mut memory = Memory::open();
-    let before = memory.recall(address, wanted).filter(|_| wanted.is_own());
-    let entry = manifest.map(|(bytes, did)| Ok((entry(bytes, &wanted.schema)?, bytes, did))).transpose()?;
-    let Some((Some(entry), bytes, did)) = entry else {
-        return match before {
-            None => Ok(None),
-            Some(before) => Err(vanished(address, &before)),
-        };
-    };
-    let Wanted { schema, ours, permits } = wanted;
-    let agreed = match &before {
-        Some(before) => schema::negotiate_again(&before.agreement, ours, &entry, *permits, now),
-        None => schema::negotiate(schema, ours, &entry, *permits, now),
-    };
-    let agreement = agreed.map_err(|disagreement| refused(address, &disagreement))?;
-    let evidence = json!({
-        "address": address, "did": did, "schema": schema.as_str(), "agreed_at": now.to_string(),
-        "ours": ours.iter().map(Version::to_string).collect::<Vec<_>>(),
-        "permit_upgrade": permits.upgrade, "permit_downgrade": permits.downgrade,
-        "manifest_sha256": Digest::of(bytes).to_string(),
-        "profile": profile_of(schema, &entry),
-        "version": agreement.version.to_string(), "answer": agreement.answer.to_string(),
-    });
-    if wanted.is_own() {
-        memory.remember(evidence.clone());
+    let address = provider.address;
+    let met = memory.meet(provider, wanted, now).map_err(|parting| parted(address, &parting))?;
+    if let (Some(path), Some(_)) = (path, &met)
+        && let Err(error) = memory.keep(path)
+    {
+        output::warn(&format!("what was agreed cannot be remembered in {}: {error}", path.display()));
     }
-    Ok(Some(Met { agreement, entry, evidence }))
+    Ok(met)
+}
+
+/// The handshake as if for the first time, remembered nowhere.
+fn fresh(peer: &Peer, wanted: &Wanted, now: Instant) -> Result<Option<Met>, Failure> {
+    let manifest = peer.manifest()?;
+    agree_once(provider(peer, manifest.as_ref()), wanted, None, now).map_err(|parting| parted(peer.address(), &parting))
+}
+
+fn provider<'a>(peer: &'a Peer, manifest: Option<&'a (Vec<u8>, String)>) -> Provider<'a> {
+    let manifest = manifest.map(|(bytes, did)| (did.as_str(), bytes.as_slice()));
+    Provider { address: peer.address(), manifest }
+}
+
+/// What is known; an unreadable memory is none.
+fn opened(path: &Path) -> Memory {
+    Memory::open(path).unwrap_or_else(|_| {
+        output::warn(&format!("{FILE} cannot be read; what was agreed with providers is forgotten"));
+        Memory::default()
+    })
 }
 
 /// Whether a refusal of the node means that the handshake has to be done again.
-pub(crate) fn is_over(failure: &Failure) -> bool {
+fn is_over(failure: &Failure) -> bool {
     let over = [Code::VersionNotAccepted, Code::VersionNotProduced, Code::VersionWithdrawn];
     failure.code().is_some_and(|code| over.iter().any(|known| known.name() == code))
 }
 
 /// Says that a version in use will go.
-pub(crate) fn warn(agreement: &Agreement) {
+fn warn(agreement: &Agreement) {
     if let Some((version, deprecation)) = &agreement.deprecation {
         let successor = deprecation.successor.map(|next| format!("; {next} follows it")).unwrap_or_default();
         output::warn(&format!("version {version} of the schema is withdrawn on {}{successor}", deprecation.sunset()));
@@ -153,82 +167,25 @@ pub(crate) fn check(agreement: &Agreement, answer: json::Node<'_>, address: &str
 
 const ADVICE: &str = "the answer is discarded; ask the provider, and look who stands in between";
 
-impl Met {
-    fn is_of_today(&self, now: Instant) -> bool {
-        let agreed = self.evidence.get("agreed_at").and_then(Value::as_str).and_then(Instant::parse_rfc3339);
-        agreed.is_some_and(|agreed| agreed <= now && now < agreed.plus(REMEMBERED_SECONDS))
-    }
-}
-
-impl Memory {
-    /// What is known; an unreadable memory is none.
-    fn open() -> Self {
-        let path = environment::data_directory().map(|folder| folder.join(FILE));
-        let read = path.as_ref().and_then(|path| std::fs::read(path).ok());
-        let document = read.as_deref().map(|bytes| Document::parse(bytes, &Limits::OURS));
-        if matches!(document, Some(Err(_))) {
-            output::warn(&format!("{FILE} cannot be read; what was agreed with providers is forgotten"));
+/// Why there is no agreement, in words.
+fn parted(address: &str, parting: &Parting) -> Failure {
+    match parting {
+        Parting::Unreadable(_) => Failure::refused(parting.to_string()),
+        Parting::Profile(refusal) => {
+            let at = Pointer::root().child("schema_compatibility");
+            Failure::refused(parting.to_string()).coded(refusal.code.name(), &at)
         }
-        let kept = document.and_then(Result::ok).map(|document| document.root().to_value());
-        let agreements = kept.as_ref().and_then(|kept| kept.get("agreements")?.as_array().cloned());
-        Self { path, agreements: agreements.unwrap_or_default() }
-    }
-
-    /// What was agreed, computed from what the provider had said.
-    fn recall(&self, address: &str, wanted: &Wanted) -> Option<Met> {
-        let is = |kept: &&Value, name: &str, value: &str| kept.get(name).and_then(Value::as_str) == Some(value);
-        let schema = wanted.schema.as_str();
-        let kept = self.agreements.iter().find(|kept| is(kept, "address", address) && is(kept, "schema", schema))?;
-        let profile = Document::of(kept.get("profile")?).ok()?;
-        let entry = CompatibilityProfile::read(profile.root()).ok()?.schemas.remove(&wanted.schema)?;
-        let ours = kept.get("ours")?.as_array()?.iter().filter_map(|version| Version::parse(version.as_str()?));
-        let flag = |name: &str| kept.get(name).and_then(Value::as_bool).unwrap_or_default();
-        let permits = Permits { upgrade: flag("permit_upgrade"), downgrade: flag("permit_downgrade") };
-        let at = Instant::parse_rfc3339(kept.get("agreed_at")?.as_str()?)?;
-        let agreement = schema::negotiate(&wanted.schema, &ours.collect(), &entry, permits, at).ok()?;
-        Some(Met { agreement, entry, evidence: kept.clone() })
-    }
-
-    fn remember(&mut self, evidence: Value) {
-        let same = |kept: &Value| ["address", "schema"].iter().all(|name| kept.get(name) == evidence.get(name));
-        self.agreements.retain(|kept| !same(kept));
-        self.agreements.push(evidence);
-        let over = self.agreements.len().saturating_sub(AGREEMENTS_MAX);
-        self.agreements.drain(..over);
-        let Some(path) = &self.path else { return };
-        let text = format!("{:#}\n", json!({"agreements": self.agreements}));
-        let beside = path.with_extension("new");
-        let written = path
-            .parent()
-            .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| std::fs::write(&beside, text))
-            .and_then(|()| std::fs::rename(&beside, path));
-        if let Err(error) = written {
-            output::warn(&format!("what was agreed cannot be remembered in {}: {error}", path.display()));
+        Parting::Disagreement(disagreement) => refused(address, disagreement),
+        Parting::Vanished(version) => {
+            let message = format!("{address} publishes no versions any more, and {version} was agreed with it before");
+            let failure = Failure::refused(message).coded(Code::DowngradeRefused.name(), &Pointer::root());
+            failure.help("ask the provider; somebody may stand in between")
         }
     }
-}
-
-/// What a manifest says of a schema; nothing when it says nothing.
-fn entry(manifest: &[u8], schema: &SchemaId) -> Result<Option<Entry>, Failure> {
-    let unreadable = |what: String| Failure::refused(format!("the provider's manifest cannot be used: {what}"));
-    let manifest = Document::parse(manifest, &Limits::OURS).map_err(|error| unreadable(error.to_string()))?;
-    let Some(block) = manifest.root().get("schema_compatibility") else { return Ok(None) };
-    let profile = CompatibilityProfile::read(block);
-    let profile = profile.map_err(|refusal| {
-        unreadable(refusal.to_string()).coded(refusal.code.name(), &Pointer::root().child("schema_compatibility"))
-    })?;
-    Ok(profile.schemas.get(schema).cloned())
-}
-
-fn profile_of(schema: &SchemaId, entry: &Entry) -> Value {
-    let mut profile = CompatibilityProfile::default();
-    profile.schemas.insert(schema.clone(), entry.clone());
-    profile.to_value()
 }
 
 /// Why there is no agreement, and what would work.
-pub(crate) fn refused(address: &str, disagreement: &Disagreement) -> Failure {
+fn refused(address: &str, disagreement: &Disagreement) -> Failure {
     let way = |(version, permits): &(Version, Permits)| match (permits.upgrade, permits.downgrade) {
         (true, _) => format!("{version} with --permit-upgrade"),
         (_, true) => format!("{version} with --permit-downgrade"),
@@ -248,16 +205,10 @@ pub(crate) fn refused(address: &str, disagreement: &Disagreement) -> Failure {
     failure.help(format!("the provider would answer in {}", ways.join(", ")))
 }
 
-fn vanished(address: &str, before: &Met) -> Failure {
-    let version = before.agreement.version;
-    let message = format!("{address} publishes no versions any more, and {version} was agreed with it before");
-    let failure = Failure::refused(message).coded(Code::DowngradeRefused.name(), &Pointer::root());
-    failure.help("ask the provider; somebody may stand in between")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use json::{Document, Value, json};
 
     #[track_caller]
     fn check_answer(agreed: (&str, &str), answer: Value, code: Option<&str>) {

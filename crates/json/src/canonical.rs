@@ -206,6 +206,14 @@ impl Writer {
         self.bytes
     }
 
+    /// Whether a text is just as a number is written; the room of the writer is used again.
+    pub fn spells(&mut self, number: f64, text: &str) -> bool {
+        self.bytes.clear();
+        self.follows = false;
+        self.number(number);
+        self.bytes == text.as_bytes()
+    }
+
     fn open(&mut self, bracket: u8) {
         self.separate();
         self.bytes.push(bracket);

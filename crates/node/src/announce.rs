@@ -193,7 +193,7 @@ fn sla() -> Value {
 
 /// The bounds a question must keep (A.7), by name.
 pub(crate) fn limits(edge: &Edge) -> Value {
-    let (intent, fuel) = (aql::Limits::STANDARD, aql::Fuel::STANDARD);
+    let (intent, fuel, schemas) = (aql::Limits::STANDARD, aql::Fuel::STANDARD, schema::limits());
     let bytes = |limits: &json::Limits| {
         json!({
             "bytes": limits.bytes, "depth": limits.depth, "nodes": limits.nodes, "keys": limits.keys,
@@ -252,10 +252,9 @@ pub(crate) fn limits(edge: &Edge) -> Value {
             "restriction_visits": gate::RESTRICTION_VISITS_MAX, "views": gate::VIEWS_MAX,
             "view_bytes": gate::VIEW_BYTES_MAX,
         },
-        "versions": {
-            "issuers": versions::ISSUERS_MAX, "counterparty_mappings": versions::MAPPINGS_MAX,
-            "mapping_steps": schema::STEPS_MAX, "mapping_bytes": schema::MAPPING_LIMITS.bytes,
-        },
+        "versions": {"issuers": versions::ISSUERS_MAX},
+        "mappings": {"counterparties": versions::MAPPINGS_MAX},
+        "mapping": schemas.get("mapping"), "profile": schemas.get("profile"), "schema": schemas.get("schema"),
         "payment": {"mandates": payment::wallet::MANDATES_MAX, "open_sessions": payment::wallet::SESSIONS_OPEN_MAX},
         "engagement": engagement_limits(),
         "answer": {"candidates": PAGE, "rejected": REJECTED, "bytes": PAGE_BYTES},

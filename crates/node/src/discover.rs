@@ -22,6 +22,7 @@ impl Node {
     /// The actions whose description shares words with a wish, signed; nothing goes out and nothing is kept.
     pub fn discover(&self, bytes: &[u8], base: &str) -> Result<Vec<u8>, Error> {
         let wish = read(bytes)?;
+        self.versions.count(versions::DISCOVER, None, None, self.clock.millis());
         let manifest = self.manifest(base);
         let described = described(&manifest);
         let confidence = confidence(&wish, &described);

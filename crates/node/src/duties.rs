@@ -12,7 +12,7 @@ use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_plain, check_window, co
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
-use crate::versions::{ANNOUNCEMENT, MEMBERS};
+use crate::versions::{self, ANNOUNCEMENT, MEMBERS};
 use aql::{Constraints, Instant};
 use json::{Document, Limits, Pointer, Value, json};
 use std::collections::BTreeMap;
@@ -122,6 +122,8 @@ impl Node {
             let at = node.clock.millis();
             node.withdraw_all(&deletion, at)?;
             node.versions.forget(deletion.principal.as_str());
+            // Who asked to be forgotten is not named here either.
+            node.versions.count(versions::DELETION, None, None, at);
             Ok(node.deletion_receipt(&deletion, at))
         })
         .await

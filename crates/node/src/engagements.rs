@@ -23,7 +23,7 @@ mod reviews;
 mod run;
 mod view;
 
-pub use hosted::{Resident, Hosting, HostingError, Person};
+pub use hosted::{Hosting, HostingError, Person, Resident};
 pub use reviews::{Decided, Settled};
 
 use crate::chance;
@@ -32,8 +32,8 @@ use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use agent::{Begun, Engagement, Step, User};
 use host::Toolbox;
-use json::{Map, Value, json};
 use journal::{Live, Seat};
+use json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -12,7 +12,7 @@ use crate::node::Node;
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Accepted, Decided, Judged, candidate, evaluator};
-use crate::versions::MEMBERS;
+use crate::versions::{self, MEMBERS};
 use aql::Decision;
 use json::{Document, Pointer, Value, Writer, json};
 use std::sync::Arc;
@@ -61,10 +61,16 @@ impl Node {
             let accepted = received.verify(keys.as_deref(), delegation)?;
             node.charge(&accepted.issuer, Purpose::Explanation)?;
             node.charge_question(&accepted)?;
-            let output = match wanted {
+            node.count(&accepted);
+            node.versions.count(versions::EXPLAIN, None, Some(accepted.issuer.as_str()), node.clock.millis());
+            let mut output = match wanted {
                 Some(id) => node.explain_candidate(&accepted, &id)?,
                 None => node.explain_question(&accepted)?,
             };
+            let warning = accepted.exchange.as_ref().and_then(|exchange| exchange.warning.clone());
+            if let (Some(members), Some(warning)) = (output.as_object_mut(), warning) {
+                members.insert("deprecation_warning".to_owned(), warning);
+            }
             Ok(node.envelope(&accepted.intent.intent_id, output, node.clock.millis()))
         })
         .await

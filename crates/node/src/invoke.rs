@@ -7,6 +7,7 @@ use crate::node::Node;
 use crate::publish::{missing, text};
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
+use crate::versions;
 use json::{Document, Limits, Pointer};
 use std::sync::Arc;
 use trust::Signed;
@@ -34,6 +35,7 @@ impl Node {
         let received = self.receive(&intent).map_err(beneath_input)?;
         let keys = self.keys_of(&principal).await?;
         verify(&request, &keys)?;
+        self.versions.count(versions::REQUEST, None, Some(principal.as_str()), self.clock.millis());
         let answer = self.answer_received(received, None).await.map_err(beneath_input)?;
         let answer = Document::parse(&answer, &Limits::OURS).map_err(Error::fault)?;
         Ok(self.envelope(&name, answer.root().to_value(), self.clock.millis()))

@@ -44,6 +44,7 @@ mod identity;
 mod outbound;
 mod refusal;
 pub mod versions;
+pub mod handshake;
 mod clock;
 mod witness;
 mod chance;

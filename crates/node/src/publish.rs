@@ -11,7 +11,7 @@ use crate::node::Node;
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::verify;
-use crate::versions::{ANNOUNCEMENT, Announcement, MEMBERS, announced, not_taken_back};
+use crate::versions::{self, ANNOUNCEMENT, Announcement, MEMBERS, announced, not_taken_back};
 use aql::Instant;
 use json::{Document, Limits, Pointer, json};
 use std::sync::Arc;
@@ -96,6 +96,9 @@ impl Node {
             let announces = node.check_announcement(&publication)?;
             let batch = publication.batch(node.clock.millis());
             let committed = debug_span!("commit").in_scope(|| node.store.commit(batch)).map_err(commit_refused)?;
+            for schema in publication.schemas() {
+                node.versions.count(schema, None, Some(publication.publisher.as_str()), node.clock.millis());
+            }
             debug_span!("index").in_scope(|| node.catalog.read_to(&node.store, node.store.sequence()))?;
             if announces {
                 node.versions.adopt(announced(&node.store, &node.catalog)?);
@@ -208,6 +211,18 @@ impl Node {
 }
 
 impl Publication {
+    /// The schemas of the message and of what it publishes, as far as the node publishes one.
+    fn schemas(&self) -> impl Iterator<Item = &'static str> {
+        let (message, document) = match &self.asks {
+            Asks::Withdraw { .. } => (versions::WITHDRAWAL, None),
+            Asks::Put { kind: Kind::Manifest, .. } => (versions::PUBLICATION, Some(versions::MANIFEST)),
+            Asks::Put { kind: Kind::Receipt, .. } => (versions::PUBLICATION, Some(versions::RECEIPT)),
+            Asks::Put { kind: Kind::Evidence, .. } => (versions::PUBLICATION, Some(versions::EVIDENCE)),
+            Asks::Put { kind: Kind::Offer | Kind::Knowledge, .. } => (versions::PUBLICATION, None),
+        };
+        [message].into_iter().chain(document)
+    }
+
     fn batch(&self, at: i64) -> Batch {
         let publisher = self.publisher.as_str().to_owned();
         let mark = Mark {

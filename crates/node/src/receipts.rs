@@ -10,6 +10,7 @@
 use crate::node::Node;
 use crate::publish::text;
 use crate::refusal::{Class, Error, Refusal};
+use crate::versions;
 use aql::Instant;
 use json::{Document, Limits, Node as Member, Pointer, Value, json};
 use std::io::Read;
@@ -84,6 +85,7 @@ impl Node {
             let at = Pointer::root().child("previous_receipt_hash");
             return Err(Refusal::new(Class::InvalidInput, "invalid_value", detail).at(at).into());
         }
+        self.versions.count(versions::RECEIPT, None, None, self.clock.millis());
         let canonical = json::canonical(receipt.root());
         let kept = self.meter.receipt(&id)?.map(|kept| json::canonical_value(&kept));
         let in_chain = kept.is_some_and(|kept| kept == canonical);

@@ -152,8 +152,7 @@ impl Node {
                 if let Some(chain) = &accepted.delegation {
                     self.tokens.spend(chain, now)?;
                 }
-                let issuer = accepted.issuer.as_str();
-                self.versions.count(accepted.schema, accepted.exchange.as_ref(), issuer, now);
+                self.count(accepted);
                 debug_span!("enumerate").in_scope(|| self.walk(accepted))?
             }
         };
@@ -170,6 +169,12 @@ impl Node {
         }
         self.meter(accepted, &page.matches, key)?;
         Ok(written.answer)
+    }
+
+    /// Counts an intent for whoever plans the end of its version.
+    pub(crate) fn count(&self, accepted: &Accepted) {
+        let (issuer, now) = (Some(accepted.issuer.as_str()), self.clock.millis());
+        self.versions.count(accepted.schema, accepted.exchange.as_ref(), issuer, now);
     }
 
     /// The beginning of an answer: everybody who may be in it, as of now.

@@ -46,6 +46,12 @@ pub(crate) const PROCUREMENT: &str = "https://openagentprotocol.eu/schemas/v1.0/
 pub const REQUEST: &str = "https://openagentprotocol.eu/schemas/v1.0/oap-request-envelope.schema.json";
 /// A receipt of the core protocol.
 pub const RECEIPT: &str = "https://openagentprotocol.eu/schemas/v1.0/oap-receipt.schema.json";
+/// What a provider says of itself.
+pub(crate) const MANIFEST: &str = "https://openagentprotocol.eu/schemas/v1.0/oap-manifest.schema.json";
+/// A mapping between two versions.
+pub(crate) const MAPPING: &str = "https://openagentprotocol.eu/schemas/v1.0/oap-schema-mapping.schema.json";
+/// What others say about the quality of a provider.
+pub(crate) const EVIDENCE: &str = "urn:rialto:schema:evidence";
 /// A record, signed by whoever publishes it.
 pub const PUBLICATION: &str = "urn:rialto:schema:publication";
 /// A record, taken back.
@@ -74,13 +80,13 @@ const SINGLE: [&str; 30] = [
     "https://openagentprotocol.eu/schemas/v1.0/oap-compatibility-profile.schema.json",
     "https://openagentprotocol.eu/schemas/v1.0/oap-conformance-receipt.schema.json",
     "https://openagentprotocol.eu/schemas/v1.0/oap-deletion-receipt.schema.json",
-    "https://openagentprotocol.eu/schemas/v1.0/oap-manifest.schema.json",
+    MANIFEST,
     "https://openagentprotocol.eu/schemas/v1.0/oap-response-envelope.schema.json",
-    "https://openagentprotocol.eu/schemas/v1.0/oap-schema-mapping.schema.json",
+    MAPPING,
     "https://openagentprotocol.eu/schemas/v1.0/oap-settlement-confirmation.schema.json",
     "urn:rialto:schema:audit",
     "urn:rialto:schema:discover",
-    "urn:rialto:schema:evidence",
+    EVIDENCE,
     "urn:rialto:schema:incidents",
     "urn:rialto:schema:ledger-entry",
     "urn:rialto:schema:manifest-event",
@@ -222,6 +228,18 @@ impl Versions {
         self.profile().schemas.get(schema)?.deprecations.get(&version).cloned()
     }
 
+    /// What the headers say of a warning.
+    pub(crate) fn notice(&self, warning: json::Node<'_>) -> Option<Notice> {
+        let text = |name: &str| warning.get(name).and_then(json::Node::as_str);
+        let (schema, version) = (SchemaId::parse(text("schema")?)?, Version::parse(text("version")?)?);
+        let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
+        Some(Notice {
+            announced_at: Instant::parse_rfc3339(text("announced_at")?)?,
+            sunset: Instant::parse_rfc3339(text("sunset")?)?,
+            record: records.get(&(schema, version))?.clone(),
+        })
+    }
+
     pub(crate) fn entry(&self, schema: &SchemaId) -> Option<Entry> {
         self.profile().schemas.get(schema).cloned()
     }
@@ -243,10 +261,11 @@ impl Versions {
         profile.to_value()
     }
 
-    /// Counts a message of somebody whose signature holds, where there is more than one version to choose from.
-    pub(crate) fn count(&self, schema: &str, exchange: Option<&Exchange>, issuer: &str, now: i64) {
-        if let Some(native) = self.families.native(schema) {
-            self.usage.count(schema, exchange.map_or(native, |exchange| exchange.request), issuer, now);
+    /// Counts a message, or a document in one, of somebody whose signature holds; whoever need not sign has no name.
+    pub(crate) fn count(&self, schema: &str, exchange: Option<&Exchange>, issuer: Option<&str>, now: i64) {
+        let usual = || self.profile().schemas.get(&SchemaId::parse(schema)?)?.default;
+        if let Some(version) = exchange.map(|exchange| exchange.request).or_else(usual) {
+            self.usage.count(schema, version, issuer, now);
         }
     }
 
@@ -382,29 +401,22 @@ impl Node {
         let mut answer = Document::parse(&answer, &json::Limits::OURS).map_err(Error::fault)?.root().to_value();
         if let Some(members) = answer.as_object_mut() {
             members.remove("signature");
-            members.insert("schema_version".to_owned(), json!(exchange.answer.to_string()));
-            members.extend(exchange.warning.clone().map(|warning| ("deprecation_warning".to_owned(), warning)));
         }
+        record(exchange, &mut answer);
         Ok(self.identity.sign(answer))
     }
 
     /// What the headers say of the warning in a signed answer; nothing when there is none.
     pub fn notice(&self, answer: &[u8]) -> Option<Notice> {
-        let records = self.versions.records.read().unwrap_or_else(PoisonError::into_inner);
-        if records.is_empty() || memmem::find(answer, b"\"deprecation_warning\"").is_none() {
+        if self.versions.records.read().unwrap_or_else(PoisonError::into_inner).is_empty() {
             return None;
         }
+        memmem::find(answer, b"\"deprecation_warning\"")?;
         let answer = Document::parse(answer, &json::Limits::OURS).ok()?;
         let root = answer.root();
         // An invocation carries the answer inside its envelope.
         let warning = root.get("deprecation_warning").or_else(|| root.get("output")?.get("deprecation_warning"))?;
-        let text = |name: &str| warning.get(name).and_then(json::Node::as_str);
-        let (schema, version) = (SchemaId::parse(text("schema")?)?, Version::parse(text("version")?)?);
-        Some(Notice {
-            announced_at: Instant::parse_rfc3339(text("announced_at")?)?,
-            sunset: Instant::parse_rfc3339(text("sunset")?)?,
-            record: records.get(&(schema, version))?.clone(),
-        })
+        self.versions.notice(warning)
     }
 
     /// A mapping that the node has prepared, signed.
@@ -424,6 +436,14 @@ const AROUND: json::Limits = json::Limits {
     nodes: json::Limits::DOCUMENT.nodes + 8,
     ..json::Limits::DOCUMENT
 };
+
+/// Writes into an answer which version it is in, and whether that one goes.
+pub(crate) fn record(exchange: &Exchange, answer: &mut Value) {
+    if let Some(members) = answer.as_object_mut() {
+        members.insert("schema_version".to_owned(), json!(exchange.answer.to_string()));
+        members.extend(exchange.warning.clone().map(|warning| ("deprecation_warning".to_owned(), warning)));
+    }
+}
 
 /// A place in a wrapped message is a place beneath `payload` for whoever sent it.
 pub(crate) fn beneath(form: Form, error: Error) -> Error {

@@ -32,7 +32,7 @@ pub(crate) fn put(live: &Live, case: &Case) -> Result<Outcome> {
         "strangers" => strangers_are_refused(live),
         "counterparty" => match &live.publisher {
             Some(publisher) => counterparty_is_read(live, publisher),
-            None => Ok(Outcome::NotPut("no key was given whose mappings the node's operator trusts".into())),
+            None => Ok(Outcome::NotPut("no key was given whose mappings the node's operator trusts (--schema-publisher there, --publisher-key here)".into())),
         },
         "latency" => handshake_is_quick(live),
         other => bail!("nobody knows the check `{other}`"),

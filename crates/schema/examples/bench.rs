@@ -28,6 +28,7 @@ fn main() -> Result<(), Failure> {
     let mut rows = negotiation()?;
     let applied = rows.len();
     rows.extend(translation(&read, &values, &texts, &expected)?);
+    rows.extend(cards()?);
     rows.push((
         "read the mapping",
         best(|_| Document::of(&mapping).map(|document| Mapping::read(document.root()).is_ok())),
@@ -119,6 +120,31 @@ fn translation(read: &Mapping, values: &[Value], texts: &[String], expected: &[V
             "apply the mapping the slow way, on trees",
             best(|round| values.get(round).map(|value| read.translate(value).is_ok())),
         ),
+    ])
+}
+
+/// Cards of A2A, whose mapping puts members into a list by index: applied to trees, since it is not compiled.
+fn cards() -> Result<Vec<Row>, Failure> {
+    let mapping = include_str!("../../../spec/families/a2a-card-0.3-to-1.0.json");
+    let (there, _) = Mapping::parse(mapping.as_bytes())?;
+    let cards: Vec<Value> = serde_json::from_str(include_str!("../../../examples/a2a/cards-0.3.json"))?;
+    let texts: Vec<String> = cards.iter().map(Value::to_string).collect();
+    let parsed: Vec<Document> =
+        texts.iter().map(|text| Document::parse(text.as_bytes(), &Limits::DOCUMENT)).collect::<Result<_, _>>()?;
+    let mut translator = Translator::new(&there);
+    if translator.is_compiled() {
+        return Err("lists by index are compiled now; measure them as such".into());
+    }
+    let parse = |round: usize| {
+        let text = texts.get(round % texts.len())?;
+        Document::parse(text.as_bytes(), &Limits::DOCUMENT).ok()
+    };
+    Ok(vec![
+        (
+            "a card of A2A 0.3 becomes one of 1.0, document to document, by the slow way",
+            best(|round| Some(translator.translate(parsed.get(round % parsed.len())?).ok()?.into_document())),
+        ),
+        ("parse such a card", best(parse)),
     ])
 }
 

@@ -30,6 +30,7 @@ mod compare;
 mod evolution;
 mod check;
 mod infer;
+mod limits;
 
 pub use check::{Reason, Sampler, Undeclared, Verdict, check, proves};
 pub use compare::{Change, Effect, compare};
@@ -37,6 +38,7 @@ pub use deprecation::{Deprecation, NOTICE_DAYS_MIN, NOTICE_DAYS_USUAL, succeed};
 pub use evolution::additive;
 pub use identifier::{Publishers, SchemaId};
 pub use infer::{Draft, Question, infer};
+pub use limits::limits;
 pub use mapping::{
     Directionality, Edition, Loss, LossKind, MAPPING_LIMITS, Mapping, OUTPUT_BYTES_FREE, OUTPUT_FACTOR_MAX, STEPS_MAX,
     Translated, Translation, Translator, Trusted, admit, compose, protected, route,

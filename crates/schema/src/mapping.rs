@@ -8,11 +8,11 @@
 
 mod admit;
 mod function;
-mod path;
+pub(crate) mod path;
 mod plan;
 mod program;
 mod route;
-mod rule;
+pub(crate) mod rule;
 mod translate;
 mod translator;
 

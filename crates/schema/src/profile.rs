@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use trust::Digest;
 
 /// Schemas of one profile; more than any provider speaks.
-const SCHEMAS_MAX: usize = 256;
+pub(crate) const SCHEMAS_MAX: usize = 256;
 
 /// Versions in one list.
-const VERSIONS_MAX: usize = 64;
+pub(crate) const VERSIONS_MAX: usize = 64;
 
 /// Mappings listed for one schema.
-const MAPPINGS_MAX: usize = 1_024;
+pub(crate) const MAPPINGS_MAX: usize = 1_024;
 
 /// The `schema_compatibility` block of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

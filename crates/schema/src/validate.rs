@@ -8,28 +8,28 @@ use json::{Pointer, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Subschemas of one schema document.
-const SUBSCHEMAS_MAX: usize = 10_000;
+pub(crate) const SUBSCHEMAS_MAX: usize = 10_000;
 
 /// Schemas within schemas.
-const DEPTH_MAX: usize = 64;
+pub(crate) const DEPTH_MAX: usize = 64;
 
 /// Characters of one `pattern`.
-const PATTERN_CHARS_MAX: usize = 1_000;
+pub(crate) const PATTERN_CHARS_MAX: usize = 1_000;
 
 /// Characters that all patterns of a schema stand for when their repetitions are written out.
-const PATTERN_PLACES_MAX: usize = 20_000;
+pub(crate) const PATTERN_PLACES_MAX: usize = 20_000;
 
 /// What one pattern may become in memory.
-const PATTERN_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) const PATTERN_BYTES_MAX: usize = 1024 * 1024;
 
 /// Subschemas that one value may have to be held against, references followed.
-const WORK_MAX: usize = 10_000;
+pub(crate) const WORK_MAX: usize = 10_000;
 
 /// References one after the other that lead no deeper into a document.
-const REFERENCES_MAX: usize = 128;
+pub(crate) const REFERENCES_MAX: usize = 128;
 
 /// Steps that looking for ways back into a schema may take.
-const EFFORT_MAX: usize = 500_000;
+pub(crate) const EFFORT_MAX: usize = 500_000;
 
 /// A schema that documents can be held against.
 #[derive(Debug)]

@@ -16,9 +16,7 @@ use crate::{reply, request};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Query, Request, State};
-use axum::http::header::{
-    ACCEPT, AUTHORIZATION, CACHE_CONTROL, ETAG, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
-};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, ETAG, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use axum::routing::{MethodRouter, get, post};
@@ -411,7 +409,8 @@ async fn outcome(State(shared): State<Shared>, coming: Coming, name: Name, body:
 fn settled(bytes: &[u8]) -> Result<(usize, Settled), Error> {
     let document = Document::parse(bytes, &Limits::DOCUMENT)?;
     let root = document.root().to_value();
-    let detail = "write `{\"call\": n, \"decision\": \"repeat\" | \"output\" | \"failed\", \"output\": …, \"reason\": …}`";
+    let detail =
+        "write `{\"call\": n, \"decision\": \"repeat\" | \"output\" | \"failed\", \"output\": …, \"reason\": …}`";
     let wrong = || Refusal::new(Class::InvalidInput, "engagement_input_invalid", detail);
     let call = root.get("call").and_then(Value::as_u64).and_then(|call| usize::try_from(call).ok());
     let settled = match root.get("decision").and_then(Value::as_str) {

@@ -220,6 +220,7 @@ async fn intent(
         if let Some(Extension(invitation)) = invitation.filter(|_| sse::is_wanted(headers.get(ACCEPT))) {
             let stream = shared.node.stream(&bytes, sse::last(&headers)).await?;
             let (outlet, response) = sse::open();
+            let response = shared.noticed(response, stream.notice());
             tokio::spawn(sse::answer(stream, outlet, invitation.stay()));
             return Ok(response);
         }
@@ -559,7 +560,10 @@ impl Shared {
     /// A signed answer, with the headers that repeat a warning in it.
     pub(crate) fn signed(&self, answer: Vec<u8>) -> Response<Body> {
         let notice = self.node.notice(&answer);
-        let response = reply::signed(answer);
+        self.noticed(reply::signed(answer), notice)
+    }
+
+    fn noticed(&self, response: Response<Body>, notice: Option<versions::Notice>) -> Response<Body> {
         match notice {
             Some(notice) => reply::deprecated(response, &notice, self.base.as_deref().unwrap_or_default()),
             None => response,

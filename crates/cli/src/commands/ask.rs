@@ -3,7 +3,7 @@
 use crate::asking::{self, Answered};
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Text};
-use crate::handshake::{self, Wanted, When};
+use crate::handshake::{self, Kept};
 use crate::keys::{KeyChoice, Signer};
 use crate::output::resolution::{self, Layout};
 use crate::output::text::{json_line, json_lines};
@@ -12,7 +12,6 @@ use crate::peer::{Destination, Peer, Said};
 use crate::question::{self, Sent};
 use crate::receipts::Place;
 use crate::{clock, output::question as whole};
-use schema::Agreement;
 use std::path::{Path, PathBuf};
 
 /// Ask a node
@@ -98,34 +97,15 @@ impl Ask {
         Ok(if answered.conforms() { Exit::Fine } else { Exit::No })
     }
 
-    /// Agrees about the version first, as RFC 0024 §3.2 has it; when the node has changed its mind, once more.
+    /// Agrees about the version first.
     fn ask(&self, peer: &Peer, text: &Text, signer: &Signer<'_>) -> Result<(Sent, Answered), Failure> {
-        let Some(wanted) = Wanted::intent() else { return self.ask_in(peer, text, signer, None) };
-        let now = clock::now();
         // What can be seen to be wrong is said before anybody is asked.
-        question::to_send(text, || signer.key(), now, None)?;
-        let met = handshake::agree(peer, &wanted, When::Remembered, now)?;
-        let agreed = met.as_ref().map(|met| &met.agreement);
-        match self.ask_in(peer, text, signer, agreed) {
-            Err(failure) if agreed.is_some() && handshake::is_over(&failure) => {
-                let met = handshake::agree(peer, &wanted, When::Now, now)?;
-                self.ask_in(peer, text, signer, met.as_ref().map(|met| &met.agreement))
-            }
-            asked => asked,
-        }
-    }
-
-    fn ask_in(
-        &self,
-        peer: &Peer,
-        text: &Text,
-        signer: &Signer<'_>,
-        agreed: Option<&Agreement>,
-    ) -> Result<(Sent, Answered), Failure> {
-        agreed.into_iter().for_each(handshake::warn);
-        let sent = question::to_send(text, || signer.key(), clock::now(), agreed)?;
-        let answered = asking::ask(peer, text, &sent, self.all)?;
-        Ok((sent, answered))
+        question::to_send(text, || signer.key(), clock::now(), None)?;
+        handshake::in_agreement(peer, Kept::InFile, clock::now(), |agreed| {
+            let sent = question::to_send(text, || signer.key(), clock::now(), agreed)?;
+            let answered = asking::ask(peer, text, &sent, self.all)?;
+            Ok((sent, answered))
+        })
     }
 
     /// Appends the question and its answer to the asker's own chain.

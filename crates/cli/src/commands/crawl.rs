@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::failure::{Exit, Failure};
-use crate::handshake::{self, Wanted};
+use crate::handshake;
 use crate::house::{self, DataFolder};
 use crate::output::text::{json_line, shown};
 use crate::output::{self, DIM, GOOD, WARN, paint};
@@ -192,19 +192,12 @@ impl Listener for Ear {
     }
 
     fn greet(&mut self, origin: &str, manifest: &[u8]) -> Result<(), (String, String)> {
-        let Some(wanted) = Wanted::intent() else { return Ok(()) };
         let named = Document::parse(manifest, &Limits::OURS).ok();
         let named = named.and_then(|document| document.root().get("tool")?.get("did")?.as_str().map(str::to_owned));
         let Some(did) = named else { return Ok(()) };
-        match handshake::agree_on(origin, Some((manifest, &did)), &wanted, clock::now()) {
-            Ok(met) => {
-                met.iter().for_each(|met| handshake::warn(&met.agreement));
-                Ok(())
-            }
-            Err(failure) => {
-                Err((failure.code().unwrap_or("schema_version_unsupported").to_owned(), failure.message().to_owned()))
-            }
-        }
+        handshake::greet(origin, &did, manifest, clock::now()).map_err(|failure| {
+            (failure.code().unwrap_or("schema_version_unsupported").to_owned(), failure.message().to_owned())
+        })
     }
 }
 

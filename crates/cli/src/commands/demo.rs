@@ -7,6 +7,7 @@ use crate::asking::{self, Answered};
 use crate::clock::{self, Stopwatch};
 use crate::failure::{Exit, Failure};
 use crate::files::Text;
+use crate::handshake::{self, Kept};
 use crate::keys;
 use crate::output::resolution::{self, Layout};
 use crate::output::text::wrap;
@@ -16,6 +17,7 @@ use crate::publication;
 use crate::question::{self, Sent};
 use crate::serving::Serving;
 use node::{Config, Node};
+use schema::Agreement;
 use std::net::{Ipv4Addr, SocketAddr};
 use store::Kind;
 use trust::SigningKey;
@@ -86,15 +88,18 @@ impl Demo {
         output::print(&introduction(&serving, &watch)?)?;
         let peer = Peer::new(&Destination { to: serving.url().to_owned(), did_document: None })?;
         let asker = keys::fleeting()?;
-        for (number, asked) in (1..).zip(&QUESTIONS) {
-            output::print(&headline(&format!("{number}. {}", asked.words)))?;
-            output::print(&asked.answered(&peer, &asker)?)?;
-        }
-        let [first, ..] = &QUESTIONS;
-        output::print(&headline("Why is the third answer to the first question flagged?"))?;
-        output::print(&first.explained(&peer, &asker)?)?;
-        output::print(&headline("4. Who changes the price of a translation? Asked once, told as it happens."))?;
-        output::print(&watched(&peer, &asker)?)?;
+        handshake::in_agreement(&peer, Kept::Nowhere, clock::now(), |agreed| {
+            let asker = Asker { key: &asker, peer: &peer, agreed };
+            for (number, asked) in (1..).zip(&QUESTIONS) {
+                output::print(&headline(&format!("{number}. {}", asked.words)))?;
+                output::print(&asked.answered(&asker)?)?;
+            }
+            let [first, ..] = &QUESTIONS;
+            output::print(&headline("Why is the third answer to the first question flagged?"))?;
+            output::print(&first.explained(&asker)?)?;
+            output::print(&headline("4. Who changes the price of a translation? Asked once, told as it happens."))?;
+            output::print(&watched(&asker)?)
+        })?;
         output::print(&next(serving.url()))?;
         if self.once {
             serving.end()?;
@@ -103,6 +108,19 @@ impl Demo {
             serving.until_told()?;
         }
         Ok(Exit::Fine)
+    }
+}
+
+/// Whoever asks the questions of the demo, and in which version.
+struct Asker<'a> {
+    key: &'a SigningKey,
+    peer: &'a Peer,
+    agreed: Option<&'a Agreement>,
+}
+
+impl Asker<'_> {
+    fn signed(&self, text: &Text) -> Result<Sent, Failure> {
+        question::to_send(text, || Ok(self.key), clock::now(), self.agreed)
     }
 }
 
@@ -138,14 +156,10 @@ impl Asked {
         Text::carried(&format!("examples/intents/{}.json", self.name), self.intent)
     }
 
-    fn signed(&self, asker: &SigningKey) -> Result<Sent, Failure> {
-        question::to_send(&self.text(), || Ok(asker), clock::now(), None)
-    }
-
-    fn answered(&self, peer: &Peer, asker: &SigningKey) -> Result<String, Failure> {
-        let sent = self.signed(asker)?;
+    fn answered(&self, asker: &Asker<'_>) -> Result<String, Failure> {
+        let sent = asker.signed(&self.text())?;
         let watch = Stopwatch::start();
-        let answered = asking::ask(peer, &self.text(), &sent, true)?;
+        let answered = asking::ask(asker.peer, &self.text(), &sent, true)?;
         let asked = format!(
             "{} intent, signed by {}, answered in {watch}",
             sent.intent.category.name(),
@@ -154,12 +168,12 @@ impl Asked {
         check(&answered)?;
         let layout = Layout { width: output::width(), rejected_max: MISSES, hint: "" };
         let table = resolution::show(&sent.intent, &answered.page, &layout);
-        Ok(format!("{}\n{table}{}", paint(DIM, asked), ask::proof(&answered, peer)))
+        Ok(format!("{}\n{table}{}", paint(DIM, asked), ask::proof(&answered, asker.peer)))
     }
 
-    fn explained(&self, peer: &Peer, asker: &SigningKey) -> Result<String, Failure> {
-        let sent = self.signed(asker)?;
-        let said = asking::ask_why(peer, &self.text(), &sent, Some(EXPLAINED))?;
+    fn explained(&self, asker: &Asker<'_>) -> Result<String, Failure> {
+        let sent = asker.signed(&self.text())?;
+        let said = asking::ask_why(asker.peer, &self.text(), &sent, Some(EXPLAINED))?;
         let record = said.document.root().get("output").and_then(|output| output.get("decision_record"));
         let record = record.ok_or_else(|| Failure::refused(format!("the market has no `{EXPLAINED}`")))?;
         Ok(decision::show_record(&sent.intent, EXPLAINED, record))
@@ -167,9 +181,10 @@ impl Asked {
 }
 
 /// A question that stays open, and a newcomer who lowers its price.
-fn watched(peer: &Peer, asker: &SigningKey) -> Result<String, Failure> {
+fn watched(asker: &Asker<'_>) -> Result<String, Failure> {
+    let peer = asker.peer;
     let text = Text::carried("examples/intents/watch-translation-prices.json", STANDING);
-    let sent = question::to_send(&text, || Ok(asker), clock::now(), None)?;
+    let sent = asker.signed(&text)?;
     let mut note = watch::subscribe(peer, &text, &sent, false, None, String::new())?;
     let newcomer = keys::fleeting()?;
     let mut lines = paint(DIM, format!("a standing intent; {} promises to tell what changes", peer.address())) + "\n";

@@ -4,6 +4,7 @@ use super::OverBudgetChoice;
 use crate::explanation::Explanation;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Text};
+use crate::handshake::{self, Kept};
 use crate::keys::{KeyChoice, Signer};
 use crate::nearest::nearest;
 use crate::output::text::json_line;
@@ -90,8 +91,13 @@ impl Explain {
         let peer = Peer::new(&self.destination)?;
         let text = Text::read(intent)?;
         let signer = Signer::new(&self.key);
-        let sent = question::to_send(&text, || signer.key(), clock::now(), None)?;
-        let said = asking::ask_why(&peer, &text, &sent, id)?;
+        // What can be seen to be wrong is said before anybody is asked.
+        question::to_send(&text, || signer.key(), clock::now(), None)?;
+        let (sent, said) = handshake::in_agreement(&peer, Kept::InFile, clock::now(), |agreed| {
+            let sent = question::to_send(&text, || signer.key(), clock::now(), agreed)?;
+            let said = asking::ask_why(&peer, &text, &sent, id)?;
+            Ok((sent, said))
+        })?;
         let output = said.document.root().get("output").ok_or_else(|| {
             Failure::refused(format!("{} explains nothing", peer.address())).help("it may be a node of another kind")
         })?;

@@ -141,8 +141,7 @@ impl At {
         let bytes = body.as_deref().map_or(b"".as_slice(), str::as_bytes);
         let request = Request { method, target: &url, headers: Headers::new(&[]), body: bytes };
         let (created, key) = (clock::now().seconds(), key.into());
-        let signing =
-            Signing { key: &key, keyid: keyid.as_str(), created, expires: created + WINDOW, nonce: &nonce };
+        let signing = Signing { key: &key, keyid: keyid.as_str(), created, expires: created + WINDOW, nonce: &nonce };
         let mut headers = sign(&request, &signing, &COMPONENTS);
         headers.push(("content-type", "application/json".to_owned()));
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();

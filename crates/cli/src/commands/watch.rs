@@ -3,6 +3,7 @@
 use crate::clock;
 use crate::failure::{Exit, Failure};
 use crate::files::Text;
+use crate::handshake::{self, Kept};
 use crate::keys::{KeyChoice, Signer};
 use crate::output::text::{columns, json_line, shown};
 use crate::output::{self, BAD, DIM, GOOD, PLAIN, WARN, paint};
@@ -133,8 +134,11 @@ impl Watch {
     fn begin(&self, peer: &Peer, text: &Text, key: String) -> Result<Note, Failure> {
         let signer = Signer::new(&self.key);
         let open = stays_open(text)?;
-        let sent = question::to_send(&open, || signer.key(), clock::now(), None)?;
-        let note = subscribe(peer, text, &sent, !self.only_changes, self.webhook.clone(), key)?;
+        question::to_send(&open, || signer.key(), clock::now(), None)?;
+        let note = handshake::in_agreement(peer, Kept::InFile, clock::now(), |agreed| {
+            let sent = question::to_send(&open, || signer.key(), clock::now(), agreed)?;
+            subscribe(peer, text, &sent, !self.only_changes, self.webhook.clone(), key.clone())
+        })?;
         self.shelf.keep(&note)?;
         Ok(note)
     }
@@ -149,8 +153,11 @@ pub(crate) fn subscribe(
     webhook: Option<String>,
     key: String,
 ) -> Result<Note, Failure> {
-    let said = peer.ask(Message::Subscribe { bytes: sent.bytes.clone(), snapshot, webhook }, text)?;
+    let said = peer.ask(Message::Subscribe { bytes: sent.message(), snapshot, webhook }, text)?;
     let root = said.document.root();
+    if let Some(agreement) = &sent.agreement {
+        handshake::check(agreement, root, peer.address())?;
+    }
     let member = |name: &str| {
         let missing = || Failure::refused(format!("the acknowledgement of {} has no `{name}`", peer.address()));
         root.get(name).and_then(Node::as_str).map(str::to_owned).ok_or_else(missing)

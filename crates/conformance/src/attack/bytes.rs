@@ -8,7 +8,8 @@
 //! | `{"hex": "00ff"}` | bytes that are no text |
 //!
 //! In values, `{"$text": …}` is a text spelled as above, `{"$list": …, "times": n}` repeats an element,
-//! `{"$nest": "not", "times": n, "of": …}` wraps a value in objects, and `{"$now": seconds}` is a moment.
+//! `{"$nest": "not", "times": n, "of": …}` wraps a value in objects, `{"$json": …}` is the value that a text spells, and
+//! `{"$now": seconds}` is a moment.
 
 use anyhow::{Context, Result, bail};
 use aql::Instant;
@@ -61,6 +62,9 @@ pub(crate) fn value(spelled: &Value, names: &Names) -> Result<Value> {
                 || members.get("times").and_then(Value::as_u64).map(|times| times as usize).context("how often?");
             if let Some(text) = members.get("$text") {
                 return Ok(Value::String(String::from_utf8(bytes(text, names)?)?));
+            }
+            if let Some(text) = members.get("$json") {
+                return Ok(serde_json::from_slice(&bytes(text, names)?)?);
             }
             if let Some(element) = members.get("$list") {
                 return repeated(element, times()?, names);

@@ -36,7 +36,7 @@ pub struct Case {
     pub row: String,
     /// Its name, which reads like a sentence.
     pub id: String,
-    /// What the node is started with.
+    /// What the node is started with; `{issuer}` and `{other}` are filled in.
     #[serde(default)]
     pub node: Vec<String>,
     /// The case is played once for each of these, which take the place of `{each}`; a second member is the code.
@@ -111,6 +111,8 @@ pub struct Send {
     pub intent: Option<Value>,
     /// A good publication with changes.
     pub publication: Option<Value>,
+    /// A good mapping with changes.
+    pub mapping: Option<Value>,
     /// Bytes.
     pub bytes: Option<Value>,
     /// The body of an earlier step again, by position.

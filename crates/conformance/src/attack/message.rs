@@ -6,6 +6,9 @@ use aql::Instant;
 use json::{Pointer, Value, json};
 use trust::{Digest, SigningKey};
 
+/// The intent of RFC 0020.
+const INTENT: &str = "https://openagentprotocol.eu/schemas/v1.0/oap-intent.schema.json";
+
 /// Those who send.
 pub(crate) struct Senders {
     pub(crate) issuer: SigningKey,
@@ -53,6 +56,23 @@ impl Senders {
             "issued_at": Instant::from_unix(crate::crash::clock(), 0).to_string(),
             "kind": "knowledge",
             "record": {"id": format!("urn:rialto:attack:{run}"), "run": names.get("run"), "@type": "oap.knowledge"},
+        });
+        self.changed(good, changes, key, names)
+    }
+
+    /// A signed mapping with changes: from a question of the sender's own to the intent, which it moves one member of.
+    pub(crate) fn mapping(&self, changes: &Value, names: &Names) -> Result<Vec<u8>> {
+        let key = self.named(changes.get("by").and_then(Value::as_str).unwrap_or("issuer"))?;
+        let run = names.get("run").map(String::as_str).unwrap_or_default();
+        let good = json!({
+            "mapping_id": format!("urn:oap:mapping:attack-{run}"),
+            "source": {"schema": format!("https://schemas.example/attack/{run}.json"), "version": "0.9"},
+            "destination": {"schema": INTENT, "version": "1.3"},
+            "directionality": "unidirectional",
+            "passthrough": true,
+            "rules": [{"op": "move", "from": "/where", "to": "/constraints"}],
+            "publisher_did": key.did_key().as_str(),
+            "published_at": "2026-05-04T00:00:00Z",
         });
         self.changed(good, changes, key, names)
     }

@@ -23,6 +23,17 @@ const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 /// Bytes that a node may write into its log while it is attacked.
 const LOG_BYTES_MAX: u64 = 1 << 20;
 
+/// What the keys of the senders are made of.
+const SENDERS: &str = "attack";
+
+/// What a node is started with, with the names of those who will send.
+pub(crate) fn arguments(spelled: &[String]) -> Vec<String> {
+    let senders = Senders::new(SENDERS);
+    let names =
+        Names::from([("issuer", senders.issuer.did_key().to_string()), ("other", senders.other.did_key().to_string())]);
+    spelled.iter().map(|argument| fill(argument, &names)).collect()
+}
+
 pub(crate) struct Stage<'a> {
     program: &'a Program,
     host: &'a Host,
@@ -45,7 +56,7 @@ impl<'a> Stage<'a> {
         let document = Document::parse(&exchange(&authority, request.as_bytes())?.body, &Limits::OURS)?;
         let did = Did::parse(document.root().get("id").and_then(json::Node::as_str).context("the node has no name")?)?;
         let keys = DidDocument::read(document.root(), &did).map_err(|error| anyhow::anyhow!("{error}"))?;
-        let stage = Self { program, host, node, keys, senders: Senders::new("attack"), count: 0, messages: 0 };
+        let stage = Self { program, host, node, keys, senders: Senders::new(SENDERS), count: 0, messages: 0 };
         // Memory that any work takes for the first time is not counted for the first case.
         let names = stage.names("warm", "warm");
         stage.exchange("POST", "/oap/intent", &[], &stage.senders.intent(&Value::Null, &names)?)?;
@@ -235,6 +246,9 @@ impl<'a> Stage<'a> {
         }
         if let Some(changes) = &send.publication {
             return self.senders.publication(changes, names);
+        }
+        if let Some(changes) = &send.mapping {
+            return self.senders.mapping(changes, names);
         }
         match &send.intent {
             Some(changes) => self.senders.intent(changes, names),

@@ -20,7 +20,7 @@ use crate::publish::{SKEW_SECONDS, WINDOW_SECONDS, check_window, commit_refused,
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Accepted, Received, reused, verify};
-use crate::versions::{MEMBERS, beneath};
+use crate::versions::{self, MEMBERS, beneath};
 use aql::{Category, Constraints, Instant};
 use feed::subscription::{
     DOMAIN_MAX, ISSUER_MAX, RATE_MAX, SNAPSHOT_MAX, TOTAL_MAX, UNFILED_ISSUER_MAX, UNFILED_TOTAL_MAX,
@@ -123,8 +123,7 @@ impl Node {
             }
             node.charge(&accepted.issuer, Purpose::Message)?;
             node.feeds.check_room(&accepted)?;
-            let now = node.clock.millis();
-            node.versions.count(accepted.schema, exchange.as_ref(), accepted.issuer.as_str(), now);
+            node.count(&accepted);
             Ok(Ok((accepted, intent, exchange)))
         });
         let (accepted, intent, exchange) = match begun.await? {
@@ -179,6 +178,7 @@ impl Node {
         let proved = self.off_thread(move || {
             verify(&control.document, &keys)?;
             node.charge(&control.issuer, Purpose::Message)?;
+            node.versions.count(versions::CONTROL, None, Some(control.issuer.as_str()), node.clock.millis());
             Ok(control)
         });
         let control = proved.await?;

@@ -111,10 +111,12 @@ impl Node {
 
     /// An intent whose name may have been used: a question about it is not the question itself.
     pub(crate) fn receive_for_explanation(&self, document: Document, sender: Option<&Did>) -> Result<Received, Error> {
-        let intent = self.read_intent(&self.hear_inside(INTENT, document.root())?, &document)?;
+        let heard = self.hear_inside(INTENT, document.root())?;
+        let intent = self.read_intent(&heard, &document)?;
         check_category(&intent)?;
         let digest = replies::digest(&json::canonical(document.root()));
-        self.read_envelope(intent, document, digest, sender)
+        let received = self.read_envelope(intent, document, digest, sender)?;
+        Ok(Received { exchange: heard.exchange().cloned(), ..received })
     }
 
     /// The window, and who claims to have signed, or who is proved to have sent it.

@@ -3,6 +3,8 @@
 //! R2 to R5 are those of the other form: the pages of the answer are made and kept as always, and each entry of a page
 //! becomes an IntentResponse of its own with a signature of its own. So a stream that broke off goes on where it
 //! stopped, with the same bytes, as long as the pages are kept; and whoever reads slowly holds up nobody.
+//!
+//! RFC 0024 §3.5: each part says which version it is in and whether that one goes, from the first to the last.
 
 use super::expiry;
 use super::receive::{Accepted, check_category};
@@ -11,6 +13,7 @@ use crate::invoke::ACTION;
 use crate::lanes::Lane;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
+use crate::versions::{self, Notice};
 use json::{Document, Limits, Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -84,6 +87,12 @@ impl Node {
 }
 
 impl Stream {
+    /// What the headers before the first event say about the version of the answer; nothing when it stays.
+    pub fn notice(&self) -> Option<Notice> {
+        let warning = Document::built(self.accepted.exchange.as_ref()?.warning.as_ref()?)?;
+        self.node.versions.notice(warning.root())
+    }
+
     /// The next event; nothing after the last.
     pub async fn next(&mut self) -> Result<Option<Part>, Error> {
         loop {
@@ -92,19 +101,27 @@ impl Stream {
             }
             match self.step.clone() {
                 Step::Acknowledge => {
-                    let document = self.acknowledgement();
+                    let document = self.of_version(self.acknowledgement());
                     self.add("oap.intent.ack", |_| document);
                     self.step = Step::Page(None);
                 }
                 Step::Page(cursor) => self.read_page(cursor).await?,
                 Step::Complete => {
-                    let document = self.completion();
+                    let document = self.of_version(self.completion());
                     self.add("oap.complete", |_| document);
                     self.step = Step::Done;
                 }
                 Step::Done => return Ok(None),
             }
         }
+    }
+
+    /// A part that belongs to no page, with what was agreed about versions.
+    fn of_version(&self, mut part: Value) -> Value {
+        if let Some(exchange) = &self.accepted.exchange {
+            versions::record(exchange, &mut part);
+        }
+        part
     }
 
     /// Signs an event, unless the reader has it.

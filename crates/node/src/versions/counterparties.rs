@@ -131,6 +131,7 @@ impl Node {
         let node = Arc::clone(self);
         self.off_thread(move || {
             let trusted = node.versions.counterparties.take(&document, &keys)?;
+            node.versions.count(super::MAPPING, None, Some(publisher.as_str()), node.clock.millis());
             let mapping = trusted.mapping();
             let edition = |edition: Option<&Edition>| {
                 edition.map(

@@ -1,6 +1,7 @@
 //! Who still uses which version, so that the operator knows whom a withdrawal would hit (RFC 0024 §3.5).
 //!
-//! Counted after the signature holds, kept in a file of the data folder beside the profile, and shown to nobody else.
+//! Every message that has a schema is counted, and every document in one: an intent in an explanation, a manifest in a
+//! publication. Counted after the signature holds, kept in a file of the data folder beside the profile, and shown to nobody else.
 //! The counts are for planning: a kill loses the last seconds of them.
 //!
 //! INVARIANT: of each version at most [`ISSUERS_MAX`] issuers are kept, those who asked last.
@@ -66,7 +67,7 @@ impl Usage {
         Self { path, state: Mutex::new(State { counts, changed: true, written: now }) }
     }
 
-    pub(super) fn count(&self, schema: &str, version: Version, issuer: &str, now: i64) {
+    pub(super) fn count(&self, schema: &str, version: Version, issuer: Option<&str>, now: i64) {
         let mut state = self.lock();
         state.changed = true;
         let count = state.counts.entry((schema.to_owned(), version)).or_default();
@@ -75,6 +76,7 @@ impl Usage {
         }
         count.messages += 1;
         count.last = now;
+        let Some(issuer) = issuer else { return };
         if let Some(seen) = count.issuers.get_mut(issuer) {
             *seen = Seen { messages: seen.messages + 1, last: now };
             return;
@@ -183,17 +185,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let usage = Usage::open(folder.path(), 0);
         for (issuer, now) in [("did:key:a", 1_000), ("did:key:b", 2_000), ("did:key:a", 3_000)] {
-            usage.count("urn:x:a", version(), issuer, now);
+            usage.count("urn:x:a", version(), Some(issuer), now);
         }
         usage.keep(|| json!({}), WRITE_EVERY);
         let usage = Usage::open(folder.path(), 0);
-        usage.count("urn:x:a", version(), "did:key:a", 4_000);
+        usage.count("urn:x:a", version(), Some("did:key:a"), 4_000);
+        usage.count("urn:x:b", version(), None, 4_000);
         usage.keep_now(|| json!({}), 4_000);
         let told = written(folder.path());
         assert_eq!(told["usage"][0]["messages"], 4);
         assert_eq!(told["usage"][0]["since"], "1970-01-01T00:00:01Z");
         assert_eq!(told["usage"][0]["issuers"][0]["did"], "did:key:a");
         assert_eq!(told["usage"][0]["issuers"][0]["messages"], 3);
+        assert_eq!((&told["usage"][1]["messages"], &told["usage"][1]["issuers"]), (&json!(1), &json!([])));
         usage.forget("did:key:a");
         usage.keep_now(|| json!({}), 5_000);
         assert!(!written(folder.path()).to_string().contains("did:key:a"));
@@ -206,7 +210,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let usage = Usage::open(folder.path(), 0);
         for (now, number) in (0..ISSUERS_MAX + 3).enumerate() {
-            usage.count("urn:x:a", version(), &format!("did:key:{number}"), now as i64);
+            usage.count("urn:x:a", version(), Some(&format!("did:key:{number}")), now as i64);
         }
         let state = usage.lock();
         let count = state.counts.values().next().unwrap();

@@ -301,6 +301,29 @@ fn mappings_are_signed_by_the_node_and_do_what_they_say() {
     assert_eq!(code(world.node().mapping("oap-intent-1.2-to-9.9")), "mapping_not_found");
 }
 
+/// How much a version of a schema is used.
+fn used<'a>(told: &'a Value, schema: &str, version: &str) -> &'a Value {
+    let is = |count: &&Value| count["schema"] == schema && count["version"] == version;
+    told["usage"].as_array().unwrap().iter().find(is).unwrap_or(&Value::Null)
+}
+
+#[test]
+fn every_message_and_every_document_in_one_is_counted_under_its_schema() {
+    let mut world = world();
+    let question = sign(intent(&person(2), json!({"schema_version": "1.2"})), &person(2));
+    let explain = json::canonical_value(&json!({"intent": parse(&question).root().to_value()}));
+    world.runtime.block_on(world.node().explain(&explain)).unwrap();
+    world.node().discover(br#"{"intent":"translate"}"#, "https://node.example").unwrap();
+    world.reopen();
+    let told = folder::usage(&world.config.data).unwrap();
+    let messages = |schema: &str, version: &str| used(&told, schema, version)["messages"].clone();
+    let manifest = "https://openagentprotocol.eu/schemas/v1.0/oap-manifest.schema.json";
+    assert_eq!((messages("urn:rialto:schema:publication", "1.0"), messages(manifest, "1.0")), (json!(1), json!(1)));
+    assert_eq!((messages(INTENT, "1.2"), messages("urn:rialto:schema:explain-request", "1.0")), (json!(1), json!(1)));
+    let wished = used(&told, "urn:rialto:schema:discover-request", "1.0");
+    assert_eq!((&wished["messages"], &wished["issuers"]), (&json!(1), &json!([])));
+}
+
 #[test]
 fn who_uses_which_version_is_counted_for_the_operator() {
     let mut world = world();
@@ -309,8 +332,7 @@ fn who_uses_which_version_is_counted_for_the_operator() {
     world.ask(&person(3), json!({"schema_version": "1.2"}));
     world.reopen();
     let told = folder::usage(&world.config.data).unwrap();
-    let of =
-        |version: &str| told["usage"].as_array().unwrap().iter().find(|count| count["version"] == version).unwrap();
+    let of = |version: &str| used(&told, INTENT, version);
     assert_eq!((&of("1.2")["messages"], &of("1.3")["messages"]), (&json!(2), &json!(1)));
     let issuers: Vec<&Value> = of("1.2")["issuers"].as_array().unwrap().iter().map(|issuer| &issuer["did"]).collect();
     assert!(issuers.contains(&&json!(did(&person(2)))) && issuers.contains(&&json!(did(&person(3)))));

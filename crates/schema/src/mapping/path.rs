@@ -8,10 +8,10 @@ use json::{Pointer, Value};
 use std::fmt;
 
 /// Bytes of one pointer.
-const PATH_BYTES_MAX: usize = 512;
+pub(crate) const PATH_BYTES_MAX: usize = 512;
 
 /// Segments of one pointer.
-const PATH_SEGMENTS_MAX: usize = 32;
+pub(crate) const PATH_SEGMENTS_MAX: usize = 32;
 
 /// One step down.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,13 +11,13 @@ use crate::refusal::{Code, Refusal};
 use json::{Pointer, Value, json};
 
 /// Rules of one mapping, those of lists inside it included.
-const RULES_MAX: usize = 256;
+pub(crate) const RULES_MAX: usize = 256;
 
 /// Lists within lists.
-const DEPTH_MAX: usize = 8;
+pub(crate) const DEPTH_MAX: usize = 8;
 
 /// Entries of one `enum`, or cases of one union.
-const ENTRIES_MAX: usize = 256;
+pub(crate) const ENTRIES_MAX: usize = 256;
 
 /// The rules of one object, or of each element of a list.
 #[derive(Clone, Debug, Default)]

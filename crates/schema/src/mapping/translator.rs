@@ -144,10 +144,12 @@ struct Memory {
     members: Vec<u32>,
     notes: Vec<Note>,
     frames: Vec<Frame>,
+    /// Spells numbers to compare them with texts.
+    writer: json::Writer,
 }
 
 /// What is written at a place.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 enum Put {
     #[default]
     Nothing,
@@ -175,6 +177,34 @@ struct Recipe {
 struct Entry {
     member: Option<u32>,
     place: Option<u32>,
+    way: Way,
+}
+
+/// What a walk over the source does with a member, as far as its place alone says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// No rule speaks of it.
+    Free,
+    /// It is not there.
+    Hidden,
+    /// A rule takes it as a whole.
+    Taken,
+    /// Rules take or write here or below; whether one reads, too.
+    Planned { read: bool },
+    /// Rules only read here or below.
+    Read,
+}
+
+impl Way {
+    fn of(place: &Place) -> Self {
+        match place.fate {
+            Fate::Hidden => Self::Hidden,
+            Fate::Taken if place.below.is_empty() => Self::Taken,
+            _ if place.planned => Self::Planned { read: place.read },
+            _ if place.read => Self::Read,
+            _ => Self::Free,
+        }
+    }
 }
 
 /// A loss whose places are not spelled yet.
@@ -249,9 +279,14 @@ fn apply(
     let mut run = Run { program, source, memory, builder, room: OUTPUT_BYTES_FREE };
     let made = run.block(&program.top, root, 0)?;
     let made = made.unwrap_or_else(|| run.empty());
+    let at_most = run.builder.written_at_most();
     let document = run.builder.finish(made);
     // What was put there is part of what is there, once for itself and once for each union around it.
-    let most = document.written_bytes().saturating_mul(1 + program.unions);
+    let times = |bytes: usize| bytes.saturating_mul(1 + program.unions);
+    if times(at_most) <= OUTPUT_BYTES_FREE {
+        return Ok(document);
+    }
+    let most = times(document.written_bytes());
     match most <= OUTPUT_BYTES_FREE || most <= allowed(source) {
         true => Ok(document),
         // Near the bound the slow way counts exactly.
@@ -328,22 +363,21 @@ impl<'a> Run<'a> {
         let Some(recipe) = self.recipe(id, place, value) else { return };
         for entry in &recipe.entries {
             let Some(member) = entry.member.and_then(|member| value.child(member as usize)) else { continue };
-            match entry.place.and_then(|id| Some((id as usize, self.program.place(id as usize)?))) {
-                Some((_, below)) if below.fate == Fate::Hidden => {}
-                Some((id, below)) if below.fate == Fate::Taken && below.below.is_empty() => {
-                    if let Some(found) = self.memory.found.get_mut(id) {
+            let below = entry.place.unwrap_or_default() as usize;
+            match entry.way {
+                Way::Hidden => {}
+                Way::Taken => {
+                    if let Some(found) = self.memory.found.get_mut(below) {
                         *found = Some(member.position() as u32);
                     }
                 }
-                Some((id, below)) if below.planned && (rest != Rest::Passed || below.read) => {
-                    self.walk(id, member, rest);
-                }
-                below => {
+                Way::Planned { read } if rest != Rest::Passed || read => self.walk(below, member, rest),
+                way => {
                     if rest == Rest::Dropped {
                         self.lose(member, "no_place");
                     }
-                    if let Some((id, _)) = below.filter(|(_, below)| below.read) {
-                        self.walk(id, member, Rest::Passed);
+                    if way == Way::Read {
+                        self.walk(below, member, Rest::Passed);
                     }
                 }
             }
@@ -356,7 +390,7 @@ impl<'a> Run<'a> {
         let names = value.names()?;
         let mut recipe = self.memory.recipes.get_mut(id)?.take().unwrap_or_default();
         if !recipe.names.as_ref().is_some_and(|known| Arc::ptr_eq(known, names)) {
-            recipe.learn(place, names);
+            recipe.learn(self.program, place, names);
         }
         Some(recipe)
     }
@@ -564,7 +598,7 @@ impl<'a> Run<'a> {
         let inner = inner.unwrap_or_else(|| self.empty());
         let tag_text = self.builder.text(&kind.tag);
         // Something else than an object, or a tag that is there already: the slow way has words for it.
-        self.builder.with_member(&inner, tag, tag_text).map(Some).ok_or(Unusual)
+        self.builder.with_member(inner, tag, tag_text).map(Some).ok_or(Unusual)
     }
 
     fn derive(&mut self, function: &Derivation, from: &[usize]) -> Option<Piece> {
@@ -593,9 +627,8 @@ impl<'a> Run<'a> {
             (Function::StringToNumber, json::Kind::String) => {
                 let text = value.as_str()?;
                 let number = json::number(text)?;
-                let mut writer = json::Writer::default();
-                writer.number(number);
-                Some((builder.number(number)?, Back::when(writer.finish() == text.as_bytes())))
+                let back = self.memory.writer.spells(number, text);
+                Some((builder.number(number)?, Back::when(back)))
             }
             (Function::Negate, json::Kind::Bool) => Some((builder.bool(!value.as_bool()?), Back::Same)),
             (Function::Multiply(by), json::Kind::Number) => {
@@ -608,9 +641,15 @@ impl<'a> Run<'a> {
             }
             (Function::Split(separator), json::Kind::String) => {
                 let open = builder.open();
-                for part in value.as_str()?.split(separator.as_str()) {
+                let mut push = |part: &str| {
                     let part = builder.text(part);
                     builder.push(part);
+                };
+                let mut letters = separator.chars();
+                match (letters.next(), letters.next()) {
+                    // One letter is found faster than a text of one letter.
+                    (Some(letter), None) => value.as_str()?.split(letter).for_each(&mut push),
+                    _ => value.as_str()?.split(separator.as_str()).for_each(&mut push),
                 }
                 Some((builder.array(open, self.source), Back::Same))
             }
@@ -667,22 +706,24 @@ impl<'a> Run<'a> {
 
     /// Pushes what belongs to a place into the open container; whether there is anything.
     fn push(&mut self, id: usize, source: Option<Node<'a>>) -> Result<bool, Unusual> {
-        let place = self.place(id)?;
-        let put = if place.written { self.take(id) } else { Put::Nothing };
-        match (put, source) {
-            (Put::Copy(position), _) => {
+        match self.take(id) {
+            Put::Nothing => {}
+            Put::Copy(position) => {
                 self.builder.push_copy(self.source.node(position as usize).ok_or(Unusual)?);
-                Ok(true)
+                return Ok(true);
             }
-            (Put::Piece(piece), _) => {
+            Put::Piece(piece) => {
                 self.builder.push(piece);
-                Ok(true)
+                return Ok(true);
             }
-            (Put::Nothing, Some(value)) if place.fate == Fate::Open && place.is_plain() => {
+        }
+        let place = self.place(id)?;
+        match source {
+            Some(value) if place.fate == Fate::Open && place.is_plain() => {
                 self.builder.push_copy(value);
                 Ok(true)
             }
-            (Put::Nothing, source) => {
+            source => {
                 let piece = self.rest(id, place, source, false)?;
                 let pushed = piece.is_some();
                 piece.into_iter().for_each(|piece| self.builder.push(piece));
@@ -789,8 +830,8 @@ impl<'a> Run<'a> {
                 recipe.filled_shape = Shape::of(there.map(|member| place.shape.name(member)));
                 recipe.missing = missing.to_vec();
             }
-            let shape = recipe.filled_shape.clone().ok_or(Unusual)?;
-            Some(self.builder.object(open, &shape, self.source))
+            let shape = recipe.filled_shape.as_ref().ok_or(Unusual)?;
+            Some(self.builder.object(open, shape, self.source))
         };
         self.memory.members.truncate(begin);
         Ok(made)
@@ -831,7 +872,9 @@ fn is_filled(place: &Place, value: Node<'_>) -> bool {
 
 impl Recipe {
     /// Goes through both lists of names side by side.
-    fn learn(&mut self, place: &Place, names: &Arc<Shape>) {
+    fn learn(&mut self, program: &Program, place: &Place, names: &Arc<Shape>) {
+        let way = |id: &usize| program.place(*id).map_or(Way::Free, Way::of);
+        let empty = |id: &usize| Entry { member: None, place: Some(*id as u32), way: way(id) };
         self.entries.clear();
         self.shape = None;
         let mut below = place.below.iter().peekable();
@@ -840,12 +883,13 @@ impl Recipe {
             while let Some((_, id)) =
                 below.next_if(|(key, _)| json::compare_keys(key.name(), name) == std::cmp::Ordering::Less)
             {
-                self.entries.push(Entry { member: None, place: Some(*id as u32) });
+                self.entries.push(empty(id));
             }
-            let place = below.next_if(|(key, _)| key.name() == name).map(|(_, id)| *id as u32);
-            self.entries.push(Entry { member: Some(member as u32), place });
+            let free = Entry { member: Some(member as u32), place: None, way: Way::Free };
+            let here = below.next_if(|(key, _)| key.name() == name).map(|(_, id)| empty(id));
+            self.entries.push(Entry { member: free.member, ..here.unwrap_or(free) });
         }
-        self.entries.extend(below.map(|(_, id)| Entry { member: None, place: Some(*id as u32) }));
+        self.entries.extend(below.map(|(_, id)| empty(id)));
         self.names = Some(names.clone());
     }
 

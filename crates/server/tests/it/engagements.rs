@@ -232,10 +232,22 @@ async fn a_review_is_listed_shown_decided_once_and_audited() {
     let answer = house.as_whom(&provider(), Method::POST, &path, Some(&decision)).await;
     answer.refused(&house.node, 409, "review_decided");
     let trail = house.as_whom(&provider(), Method::GET, &format!("{place}/audit"), None).await.json();
-    let steps: Vec<&str> = trail["steps"].as_array().unwrap().iter().map(|step| step["step"].as_str().unwrap()).collect();
+    let steps: Vec<&str> =
+        trail["steps"].as_array().unwrap().iter().map(|step| step["step"].as_str().unwrap()).collect();
     let taken = [
-        "begun", "user_said", "model_said", "attempted", "review_asked", "review_decided", "dispatched", "returned",
-        "released", "model_said", "guardrail_returned", "guardrail_held", "answered",
+        "begun",
+        "user_said",
+        "model_said",
+        "attempted",
+        "review_asked",
+        "review_decided",
+        "dispatched",
+        "returned",
+        "released",
+        "model_said",
+        "guardrail_returned",
+        "guardrail_held",
+        "answered",
     ];
     assert_eq!(steps, taken);
     let mine = house.as_whom(&asker(), Method::GET, "/engagements", None).await.json();

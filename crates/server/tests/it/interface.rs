@@ -174,3 +174,55 @@ async fn what_the_description_points_to_is_served() {
     assert!(page.header("content-type").starts_with("text/html"));
     assert!(page.header("content-security-policy").starts_with("default-src 'none'"));
 }
+
+/// Every document in a value that somebody signed, itself included.
+fn signed_in(value: &Value, found: &mut Vec<Value>) {
+    match value {
+        Value::Object(members) => {
+            if members.get("signature").is_some_and(|signature| signature.get("kid").is_some()) {
+                found.push(value.clone());
+            }
+            members.values().for_each(|member| signed_in(member, found));
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| signed_in(element, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_signed_example_is_the_word_of_its_signer() {
+    let (mut signed, mut wrong) = (Vec::new(), Vec::new());
+    for (what, content) in bodies() {
+        let mut found = Vec::new();
+        content.get("example").into_iter().for_each(|example| signed_in(example, &mut found));
+        signed.extend(found.into_iter().map(|example| (what.clone(), example)));
+    }
+    assert!(signed.len() >= 30, "{}", signed.len());
+    for (what, example) in signed {
+        let key = example["signature"]["kid"].as_str().unwrap();
+        let did = trust::Did::parse(key.split('#').next().unwrap()).unwrap();
+        let keys = trust::DidDocument::of_key(&did).unwrap();
+        let document = json::Document::of(&example).unwrap();
+        if let Err(error) = trust::Signed::read(&document).and_then(|signed| signed.verify_with(&keys)) {
+            wrong.push(format!("{what}: {error}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_manifest_in_the_description_has_the_limits_of_a_node() {
+    let house = House::open().await;
+    let manifest = house.get("/.well-known/oap-tool.json").await.json();
+    let described = openapi()["paths"]["/.well-known/oap-tool.json"]["get"]["responses"]["200"].clone();
+    let example = described["content"].as_object().unwrap().values().next().unwrap()["example"].clone();
+    let described = example["limits"].as_object().unwrap();
+    for family in ["mapping", "mappings", "profile", "schema"] {
+        assert!(described.contains_key(family), "{family}");
+    }
+    for (family, limits) in described {
+        for (name, limit) in limits.as_object().unwrap() {
+            assert_eq!(&manifest["limits"][family][name], limit, "{family}.{name}");
+        }
+    }
+}

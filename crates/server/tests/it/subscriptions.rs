@@ -288,11 +288,11 @@ async fn an_answer_is_streamed_candidate_by_candidate_and_goes_on_after_a_break(
 }
 
 /// A WebSocket, frame by frame (RFC 6455).
-struct Socket(tokio::net::TcpStream);
+pub(crate) struct Socket(tokio::net::TcpStream);
 
 impl Socket {
     /// Asks for a socket; gives the status, too.
-    async fn open(house: &House, path: &str, more: &str) -> (u16, Self) {
+    pub(crate) async fn open(house: &House, path: &str, more: &str) -> (u16, Self) {
         let mut stream = tokio::net::TcpStream::connect(house.address()).await.unwrap();
         let head = format!(
             "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
@@ -308,7 +308,7 @@ impl Socket {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), Self(stream))
     }
 
-    async fn send(&mut self, opcode: u8, payload: &[u8]) {
+    pub(crate) async fn send(&mut self, opcode: u8, payload: &[u8]) {
         let mut frame = vec![0x80 | opcode];
         match payload.len() {
             length @ 0..126 => frame.push(0x80 | length as u8),
@@ -344,7 +344,7 @@ impl Socket {
     }
 
     /// The next text, its document checked.
-    async fn text(&mut self, node: &Node) -> Value {
+    pub(crate) async fn text(&mut self, node: &Node) -> Value {
         let (opcode, payload) = self.frame().await;
         assert_eq!(opcode, 1, "{}", String::from_utf8_lossy(&payload));
         let text = Document::parse(&payload, &json::Limits::OURS).unwrap().root().to_value();

@@ -1,5 +1,6 @@
 //! RFC 0024 at the door: statuses, headers and signed bodies of a node that speaks versions.
 
+use crate::subscriptions::Socket;
 use crate::{House, NOW, asker, escaped, intent, interface, manifest, provider, publication, sign};
 use json::{Instant, Value, json};
 use node::Clock;
@@ -62,6 +63,9 @@ async fn a_version_that_goes_is_warned_of_in_body_and_headers_and_then_gone() {
     let record = link.trim_start_matches('<').split('>').next().unwrap().to_owned();
     let announced = house.get(&record).await.json();
     assert_eq!(announced["record"]["sunset"], "2026-11-01T00:00:00Z");
+    let why = house.post("/oap/explain", &json!({"intent": spoken("why", "1.2")})).await;
+    assert_eq!(why.ok(&house.node)["output"]["deprecation_warning"]["sunset"], "2026-11-01T00:00:00Z");
+    assert_eq!(why.header("sunset"), "Sun, 01 Nov 2026 00:00:00 GMT");
     let answer = house.post("/oap/intent", &spoken("new", "1.3")).await;
     assert!(answer.ok(&house.node).get("deprecation_warning").is_none() && !answer.headers.contains_key("sunset"));
     let manifest = house.get("/.well-known/oap-tool.json").await.json();
@@ -72,6 +76,45 @@ async fn a_version_that_goes_is_warned_of_in_body_and_headers_and_then_gone() {
     let body = crate::withdrawal(&provider(), "w", &id.replace("%3A", ":"));
     let refused = house.send(kind.parse::<Method>().unwrap(), &record, &body).await;
     refused.refused(&house.node, 409, "deprecation_reduced");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_warns_in_the_headers_before_it_and_in_each_of_its_parts() {
+    let house = House::open().await;
+    house.publish("a", "manifest", manifest()).await;
+    announce(&house, "2026-11-01T00:00:00Z").await;
+    let streamed = async |intent: Value| {
+        let request = house.request(Method::POST, "/oap/intent").header("accept", "text/event-stream");
+        let response = request.header("content-type", "application/json").body(intent.to_string()).send().await;
+        let response = response.unwrap();
+        let headers = response.headers().clone();
+        let text = response.text().await.unwrap();
+        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let parts = data.map(|part| json::Document::parse(part.as_bytes(), &json::Limits::OURS).unwrap());
+        (headers, parts.map(|part| part.root().to_value()).collect::<Vec<_>>())
+    };
+    let (headers, parts) = streamed(spoken("old", "1.2")).await;
+    assert_eq!(headers["deprecation"], "@1777636800");
+    assert_eq!(headers["sunset"], "Sun, 01 Nov 2026 00:00:00 GMT");
+    assert!(headers["link"].to_str().unwrap().contains("rel=\"deprecation\""));
+    assert_eq!(parts.len(), 3, "the acknowledgement, the candidate, the end");
+    for part in &parts {
+        assert_eq!((&part["schema_version"], &part["deprecation_warning"]["version"]), (&json!("1.2"), &json!("1.2")));
+    }
+    interface::valid("oap-response-envelope.schema.json", &parts[0]);
+    interface::valid("oap-intent-response.schema.json", &parts[1]);
+    interface::valid("oap-response-envelope.schema.json", &parts[2]);
+    let (headers, parts) = streamed(spoken("new", "1.3")).await;
+    assert!(!headers.contains_key("deprecation") && !headers.contains_key("sunset"));
+    assert!(parts.iter().all(|part| part["schema_version"] == "1.3" && part.get("deprecation_warning").is_none()));
+    let (_, parts) = streamed(intent("silent")).await;
+    assert!(parts.iter().all(|part| part.get("schema_version").is_none()));
+    // A socket is open before anybody knows which version will be asked for.
+    let (_, mut socket) = Socket::open(&house, "/oap/intent/socket", "").await;
+    socket.send(1, spoken("socket", "1.2").to_string().as_bytes()).await;
+    for _ in 0..3 {
+        assert_eq!(socket.text(&house.node).await["data"]["deprecation_warning"]["sunset"], "2026-11-01T00:00:00Z");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,11 +2,12 @@
 
 use crate::clock;
 use crate::failure::{Exit, Failure};
-use crate::handshake::{self, Met, OURS, Wanted, When};
+use crate::handshake::{self, OURS, When};
 use crate::output::text::{json_line, shown};
 use crate::output::{self, DIM, GOOD, STRONG, WARN, paint};
 use crate::peer::{Destination, Peer};
 use json::{Value, json};
+use node::handshake::{Met, Wanted};
 use schema::{Permits, SchemaId, Version};
 use std::collections::BTreeSet;
 

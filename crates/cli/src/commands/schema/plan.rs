@@ -58,11 +58,13 @@ impl Plan {
             Document::of(told.get("schema_compatibility").unwrap_or(&Value::Null)).map_err(|_| unreadable())?;
         let profile = CompatibilityProfile::read(profile.root()).map_err(|_| unreadable())?;
         let mut text = String::new();
-        // Versions are counted where messages are asked in them.
-        let asked = |schema: &SchemaId| schema.as_str() == node::versions::INTENT;
-        for (schema, entry) in profile.schemas.iter().filter(|(schema, _)| asked(schema)) {
-            text.push_str(&format!("{}\n", paint(STRONG, shown(schema.as_str()))));
+        for (schema, entry) in &profile.schemas {
             let used_ones = used_versions(told, schema);
+            // What has one version and was never used has no line; the intent has several to choose from.
+            if used_ones.is_empty() && schema.as_str() != node::versions::INTENT {
+                continue;
+            }
+            text.push_str(&format!("{}\n", paint(STRONG, shown(schema.as_str()))));
             for version in entry.accepts.union(&used_ones) {
                 let used = used(told, schema, *version);
                 if self.version.is_none() || used.is_some() {
