@@ -218,7 +218,7 @@ impl Publication {
             Asks::Put { kind: Kind::Manifest, .. } => (versions::PUBLICATION, Some(versions::MANIFEST)),
             Asks::Put { kind: Kind::Receipt, .. } => (versions::PUBLICATION, Some(versions::RECEIPT)),
             Asks::Put { kind: Kind::Evidence, .. } => (versions::PUBLICATION, Some(versions::EVIDENCE)),
-            Asks::Put { kind: Kind::Offer | Kind::Knowledge, .. } => (versions::PUBLICATION, None),
+            Asks::Put { kind: Kind::Offer | Kind::Knowledge | Kind::Description, .. } => (versions::PUBLICATION, None),
         };
         [message].into_iter().chain(document)
     }
