@@ -16,7 +16,7 @@ struct Part {
 }
 
 /// The tests that count, in the order of the table.
-const PARTS: [&str; 5] = ["straight", "messages", "registrations", "redirects", "rebinding"];
+const PARTS: [&str; 6] = ["straight", "messages", "registrations", "agents", "redirects", "rebinding"];
 
 /// Runs the tests at full length and prints the rows for `docs/reliability/ssrf.md`.
 pub fn command(root: &Path) -> Result<()> {

@@ -2,6 +2,7 @@
 //! node, found, listed and called by the library's own clients. TLS on localhost under an authority of the test.
 
 use crate::agents::library::Library;
+use crate::node::Node;
 use crate::run::Home;
 use json::{Value, json};
 
@@ -82,4 +83,80 @@ fn the_server_of_anp_0_9_2_is_crawled_and_called() {
 #[test]
 fn the_server_of_anp_1_0_7_is_crawled_and_called() {
     calls_the_library("1.0.7");
+}
+
+#[expect(clippy::disallowed_methods, reason = "the node goes by the clock of this machine")]
+fn now() -> i64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64
+}
+
+/// A question of somebody, who proves it by sending it.
+fn intent(issuer: &str, name: &str) -> Value {
+    let at = |seconds: i64| json::Instant::from_unix(now() + seconds, 0).to_string();
+    json!({
+        "intent_id": format!("urn:oap:intent:{name}"), "issuer_did": issuer, "category": "discovery",
+        "constraints": {"path": "/name", "operator": "exists", "value": true}, "projection": {"include": ["/name"]},
+        "validity": {"from": at(-60), "to": at(3_000)},
+    })
+}
+
+fn is_asked_by_the_library(version: &str) {
+    let (home, theirs) = (Home::new(&format!("peers-asked-{version}")), Home::new(&format!("peers-node-{version}")));
+    let mut library = Library::start(version, "client");
+    let authority = library.authority.to_str().unwrap().to_owned();
+    let pem = library.authority.with_file_name("server.pem");
+    std::fs::set_permissions(&pem, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (origin, pem) = (format!("https://localhost:{}", free.port()), pem.to_str().unwrap().to_owned());
+    let tls = ["--private-networks", "--public-url", &origin, "--certificate", &pem, "--certificate-key", &pem];
+    let _node = Node::start_in(&theirs, &[("SSL_CERT_FILE", &authority)], &free.to_string(), &tls);
+    let url = format!("{origin}/agents/rialto/ad.json");
+    for (profile, segments) in [("e1", json!(["user", "alice"])), ("k1", json!(["user", "bob"])), ("e1", json!(null))] {
+        let made = json!({"do": "create", "port": library.port, "profile": profile, "segments": segments});
+        let document = library.ask(&made)["document"].take();
+        publish(&mut library, &document);
+        let did = document["id"].as_str().unwrap();
+        let name = did.rsplit(':').next().unwrap();
+        let asked = intent(did, &format!("{name}-1"));
+        let found = library.ask(&json!({
+            "do": "discover", "document": document, "url": url, "method": "search", "params": {"intent": asked},
+        }));
+        assert_eq!(found["name"], "Rialto node", "{found}");
+        assert!(
+            found["tools"].to_string().contains("\"search\"") && found["methods"].to_string().contains("\"explain\"")
+        );
+        assert_eq!(found["result"]["intent_id"], asked["intent_id"], "{found}");
+        let asked = intent(did, &format!("{name}-2"));
+        let crawled = library.ask(&json!({
+            "do": "crawl", "document": document, "url": url, "tool": "search", "arguments": {"intent": asked},
+        }));
+        assert!(crawled["tools"].to_string().contains("\"search\""), "{crawled}");
+        assert!(crawled["result"].to_string().contains(asked["intent_id"].as_str().unwrap()), "{crawled}");
+    }
+    // The same node, found and called by us.
+    home.run(&["keys", "new"]).exits(0);
+    let did = named(&home, &mut library, "/user/carol", &[]);
+    let run = |arguments: &[&str]| {
+        home.run_with(&[("SSL_CERT_FILE", &authority)], "", &[arguments, &["--private-networks"]].concat())
+    };
+    let domain = origin.trim_start_matches("https://");
+    let question = format!("intent:={}", intent(&did, "carol-1"));
+    let told = run(&["call", domain, "search", &question, "--did", &did, "--json"]).exits(0).json();
+    assert_eq!((&told["bound"], &told["proved"]), (&json!(true), &json!(did)), "{told}");
+    assert_eq!(told["result"]["intent_id"], "urn:oap:intent:carol-1", "{told}");
+    let data = home.path("data");
+    let crawled = run(&["crawl", domain, "--data", &data, "--per-minute", "6000", "--json"]).exits(0).json();
+    assert_eq!((&crawled["agents"][0]["outcome"], &crawled["nodes"]), (&json!("new"), &json!(1)), "{crawled}");
+    let again = run(&["crawl", domain, "--data", &data, "--per-minute", "6000", "--json"]).exits(0).json();
+    assert_eq!(again["agents"][0]["outcome"], "unchanged", "{again}");
+}
+
+#[test]
+fn anp_0_9_2_lists_and_calls_what_the_node_offers() {
+    is_asked_by_the_library("0.9.2");
+}
+
+#[test]
+fn anp_1_0_7_lists_and_calls_what_the_node_offers() {
+    is_asked_by_the_library("1.0.7");
 }

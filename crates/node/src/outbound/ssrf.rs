@@ -328,6 +328,104 @@ async fn ssrf_a_name_that_changes_its_address_leads_there_never() {
     tell("rebinding", wanted, Errand::ALL.len(), forbidden.visitors());
 }
 
+/// A stranger outside whose list, descriptions, links and servers all lead inside.
+async fn stranger() -> (Server, Forbidden, RootCertStore) {
+    let (acceptor, certificate) = certificate(PUBLIC, NOW_VALID);
+    let answer = |path: &str| {
+        let (port, rest) = path.trim_start_matches('/').split_once('/').unwrap_or(("443", path));
+        let at = |host: &str| format!("https://{host}:{port}/x/ad.json");
+        let places: Vec<&str> = spellings().collect();
+        let described = |more: Value| {
+            let mut description = json!({
+                "@context": "https://agent-network-protocol.com/ad#", "name": "A", "description": "A",
+                "securityDefinitions": {"open": {"scheme": "nosec"}}, "security": "open",
+            });
+            description.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            description
+        };
+        let page = match rest.split_once('/') {
+            Some(("links", _)) => {
+                let product = |host: &&str| json!({"@type": "Product", "name": "P", "@id": at(host)});
+                described(json!({"products": places.iter().map(product).collect::<Vec<_>>()}))
+            }
+            Some(("names", number)) => {
+                let host = places[number.trim_end_matches("/ad.json").parse::<usize>().unwrap()];
+                described(json!({"did": format!("did:wba:{host}%3A{port}")}))
+            }
+            Some(("calls", number)) => {
+                let host = places[number.trim_end_matches("/ad.json").parse::<usize>().unwrap()];
+                let method =
+                    json!({"name": "m", "description": "m", "params": [], "result": {"name": "r", "schema": {}}});
+                let content = json!({"openrpc": "1.3.2", "servers": [{"url": at(host)}], "methods": [method]});
+                described(
+                    json!({"interfaces": [{"@type": "ad:APIInterface", "protocol": "openrpc", "content": content}]}),
+                )
+            }
+            _ => return reply("404 Not Found", "Content-Length: 0\r\n", b""),
+        };
+        ok(page.to_string().as_bytes())
+    };
+    let outside = Server::listen("127.0.0.2:0", Some(acceptor), answer).await;
+    let forbidden = Forbidden::beside(outside.port).await;
+    (outside, forbidden, roots(Some(certificate)))
+}
+
+struct Silent;
+
+impl crate::crawl::Listener for Silent {
+    fn progress(&mut self, _: &crate::crawl::Report, _: usize) {}
+
+    fn greet(&mut self, _: &str, _: &[u8]) -> Result<(), (String, String)> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ssrf_no_crawl_and_no_call_leads_there() {
+    use crate::call::{CallError, Order, Visitor};
+    use crate::crawl::{Bounds, Plan, Seed};
+    let (outside, forbidden, roots) = stranger().await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config { data: folder.path().to_owned(), ..Config::default() };
+    let mut node = Node::open(&config, &mut |_, _| {}).unwrap();
+    node.door = Arc::new(door(Zone::new(&[&[OUTSIDE]]), roots));
+    node.dids = Dids::new(Arc::clone(&node.door));
+    let base = format!("https://{PUBLIC}:{0}/{0}", outside.port);
+    let (count, mut tries) = (spellings().count(), 0);
+    let mut seeds: Vec<Seed> = (0..count).filter_map(|n| Seed::parse(&format!("{base}/names/{n}/ad.json"))).collect();
+    seeds.extend(Seed::parse(&format!("{base}/links/ad.json")));
+    for host in spellings() {
+        seeds.extend(Seed::parse(&format!("{host}:{}", outside.port)));
+        seeds.extend(Seed::parse(&format!("https://{host}:{}/x/ad.json", outside.port)));
+    }
+    assert!(seeds.len() > 2 * count, "most spellings can be asked for");
+    tries += seeds.len() + count;
+    let bounds = Bounds { documents_per_agent: 10_000, hosts: 10_000, ..Bounds::default() };
+    let plan = Plan { seeds, bounds, per_minute: std::num::NonZeroU32::MAX, parallel: 16, anew: false };
+    let report = node.crawl(&plan, &mut Silent).await.unwrap();
+    assert!(report.agents > count as u64 / 2 && report.findings.len() > count, "{report:?}");
+    let visitor = Visitor::new(Arc::clone(&node.door), Clock::System, None);
+    for number in 0..count {
+        let agent = visitor.find(&format!("{base}/calls/{number}/ad.json")).await.unwrap();
+        let order = Order { method: "m".to_owned(), ..Order::default() };
+        let outcome = visitor.call(&agent, &order).await;
+        let refused = matches!(
+            &outcome,
+            Err(CallError::Unreached { error: FetchError::HostForbidden | FetchError::Url, .. } | CallError::Server)
+        );
+        assert!(refused, "{number}: {outcome:?}");
+        tries += 1;
+    }
+    for host in spellings() {
+        let outcome = visitor.find(&format!("{host}:{}", outside.port)).await;
+        assert!(outcome.is_err(), "{host}");
+        tries += 1;
+    }
+    assert!(outside.requests() > count);
+    assert_eq!(forbidden.visitors(), 0);
+    tell("agents", tries, 5, forbidden.visitors());
+}
+
 /// The sockets count: whoever is let through is seen.
 #[tokio::test(flavor = "multi_thread")]
 async fn ssrf_a_door_that_lets_everybody_through_is_found_out() {

@@ -103,7 +103,7 @@ fn measure(arguments: &Arguments, folder: &Path) -> Result<Report> {
     let caller = Caller::new(host.port)?;
     std::fs::write(folder.join("did.json"), caller.document.to_string())?;
     let limit = Duration::from_secs(arguments.seconds);
-    let mut load = |authority: &str, requests: usize| {
+    let load = |authority: &str, requests: usize| {
         // The first request fills the caches; it is not timed.
         let signed = caller.requests(authority, requests + 1);
         let (first, rest) = signed.split_first().context("nothing is nothing to measure")?;
@@ -129,7 +129,7 @@ fn measure(arguments: &Arguments, folder: &Path) -> Result<Report> {
     let (node, _) = program.serve()?;
     let measured = load(&node.authority, arguments.requests)?;
     node.stop()?;
-    let mut peer = |role: &str| {
+    let peer = |role: &str| {
         let peer = Peer::start(&python, &script, folder, role)?;
         load(&format!("127.0.0.1:{}", peer.port), arguments.peer_requests)
     };
