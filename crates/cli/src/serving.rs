@@ -27,7 +27,8 @@ impl Role {
             Self::Resolver => Ok(server::router(Arc::clone(node), public_url, tls)),
             Self::Hosting(hosting) => {
                 let engagements = Engagements::open(Arc::clone(node), *hosting).await;
-                let engagements = engagements.map_err(|error| Failure::files(format!("no agents are hosted: {error}")))?;
+                let engagements =
+                    engagements.map_err(|error| Failure::files(format!("no agents are hosted: {error}")))?;
                 let resumed = engagements.resume().map_err(|error| Failure::files(error.to_string()))?;
                 if resumed > 0 {
                     tracing::info!(resumed, "engagements go on that were interrupted");

@@ -11,6 +11,7 @@
 //! | `run`, `perform` | what is next, done and written down |
 //! | `reviews` | who decides what, and whether they may |
 //! | `ask` | the tool by which an agent puts an intent to this node |
+//! | `published` | agents as others find and call them: described, by JSON-RPC, by MCP |
 //! | `view` | what a caller, a reviewer and an owner are shown |
 //!
 //! INVARIANT: one task at a time moves an engagement. Nobody but its caller and the agent's owner is told that it exists.
@@ -19,11 +20,12 @@ mod ask;
 mod hosted;
 mod journal;
 mod perform;
+mod published;
 mod reviews;
 mod run;
 mod view;
 
-pub use hosted::{Resident, Hosting, HostingError, Person};
+pub use hosted::{Hosting, HostingError, Person, Resident};
 pub use reviews::{Decided, Settled};
 
 use crate::chance;
@@ -32,8 +34,8 @@ use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use agent::{Begun, Engagement, Step, User};
 use host::Toolbox;
-use json::{Map, Value, json};
 use journal::{Live, Seat};
+use json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -131,13 +133,7 @@ impl Engagements {
     }
 
     /// Writes down that an engagement began, with the first words.
-    async fn begin_as(
-        &self,
-        id: String,
-        agent: &Arc<agent::Agent>,
-        begins: Begins,
-        text: &str,
-    ) -> Result<Live, Error> {
+    async fn begin_as(&self, id: String, agent: &Arc<agent::Agent>, begins: Begins, text: &str) -> Result<Live, Error> {
         let now = self.node.clock().millis();
         let begun = Begun {
             id: id.clone(),
@@ -259,8 +255,10 @@ impl Engagements {
         if let Some(agent) = earlier.get(digest) {
             return Ok(Arc::clone(agent));
         }
-        let spec = self.node.store.spec(digest)?.ok_or_else(|| Error::fault("the document of an engagement is gone"))?;
-        let read = agent::Agent::read(&spec.body).map_err(|_| Error::fault("the document of an engagement is unread"))?;
+        let spec =
+            self.node.store.spec(digest)?.ok_or_else(|| Error::fault("the document of an engagement is gone"))?;
+        let read =
+            agent::Agent::read(&spec.body).map_err(|_| Error::fault("the document of an engagement is unread"))?;
         let agent = Arc::new(read);
         earlier.insert(digest.to_owned(), Arc::clone(&agent));
         Ok(agent)

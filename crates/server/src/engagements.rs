@@ -16,9 +16,7 @@ use crate::{reply, request};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Query, Request, State};
-use axum::http::header::{
-    ACCEPT, AUTHORIZATION, CACHE_CONTROL, ETAG, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
-};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, ETAG, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use axum::routing::{MethodRouter, get, post};
@@ -30,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Every path of agents and what it does.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 11] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 12] {
     [
         ("/agents", get(list)),
         ("/agents/{name}", get(document).post(begin)),
@@ -43,6 +41,7 @@ pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 11] {
         ("/engagements/{id}/audit", get(audit)),
         ("/engagements/{id}/reviews/{review}", get(review).post(decide)),
         ("/reviews", get(reviews)),
+        ("/mcp", post(mcp)),
     ]
 }
 
@@ -411,7 +410,8 @@ async fn outcome(State(shared): State<Shared>, coming: Coming, name: Name, body:
 fn settled(bytes: &[u8]) -> Result<(usize, Settled), Error> {
     let document = Document::parse(bytes, &Limits::DOCUMENT)?;
     let root = document.root().to_value();
-    let detail = "write `{\"call\": n, \"decision\": \"repeat\" | \"output\" | \"failed\", \"output\": …, \"reason\": …}`";
+    let detail =
+        "write `{\"call\": n, \"decision\": \"repeat\" | \"output\" | \"failed\", \"output\": …, \"reason\": …}`";
     let wrong = || Refusal::new(Class::InvalidInput, "engagement_input_invalid", detail);
     let call = root.get("call").and_then(Value::as_u64).and_then(|call| usize::try_from(call).ok());
     let settled = match root.get("decision").and_then(Value::as_str) {
@@ -447,6 +447,25 @@ async fn reviews(State(shared): State<Shared>, coming: Coming) -> Response<Body>
     }
     .await;
     answered(listed, who.as_ref())
+}
+
+/// The agents as tools of MCP: one message in, one answer out, no session.
+async fn mcp(State(shared): State<Shared>, coming: Coming, body: Body) -> Response<Body> {
+    let mut who = None;
+    let told: Answered = async {
+        let hosting = coming.hosting(&shared)?;
+        let bytes = coming.body(&shared, body).await?;
+        who = coming.caller(&shared, &bytes).await?;
+        if who.is_none() && !hosting.welcomes_strangers() {
+            who = Some(coming.somebody(&shared, &bytes).await?);
+        }
+        let (status, answer) = hosting.mcp(did(who.as_ref()).as_deref(), &bytes).await;
+        let mut response = answer.map_or_else(|| Response::new(Body::empty()), |answer| reply::json(&answer));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+        Ok(response)
+    }
+    .await;
+    answered(told, who.as_ref())
 }
 
 /// The two names of a review's address.

@@ -137,12 +137,12 @@ impl At {
     /// Sends a request that our key signs; nothing comes back where the node sends us to what we changed.
     fn exchange(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
         let (key, body) = (self.key.stored()?, body.map(Value::to_string));
-        let (url, keyid, nonce) = (format!("{}{path}", self.to.trim_end_matches('/')), key.key_id(), chance::uuid()?);
+        let (url, keyid, nonce) =
+            (format!("{}{path}", self.to.trim_end_matches('/')), key.key_id().to_string(), chance::uuid()?);
         let bytes = body.as_deref().map_or(b"".as_slice(), str::as_bytes);
         let request = Request { method, target: &url, headers: Headers::new(&[]), body: bytes };
         let (created, key) = (clock::now().seconds(), key.into());
-        let signing =
-            Signing { key: &key, keyid: keyid.as_str(), created, expires: created + WINDOW, nonce: &nonce };
+        let signing = Signing { key: &key, keyid: &keyid, created, expires: created + WINDOW, nonce: &nonce };
         let mut headers = sign(&request, &signing, &COMPONENTS);
         headers.push(("content-type", "application/json".to_owned()));
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();

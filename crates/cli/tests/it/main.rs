@@ -11,6 +11,8 @@ mod bringing;
 #[cfg(test)]
 mod describing;
 #[cfg(test)]
+mod engaging;
+#[cfg(test)]
 mod examining;
 #[cfg(test)]
 mod guarding;

@@ -88,13 +88,9 @@ fn main() -> Result<ExitCode> {
     match arguments.mode {
         Mode::Kill9 => kill(&arguments, &program, folder),
         Mode::Feed => kill_while_told(&arguments, &program, folder),
-        Mode::Calls
-        | Mode::Errors
-        | Mode::Full
-        | Mode::ReadOnly
-        | Mode::Flips
-        | Mode::Payment
-        | Mode::Engagements => fail(&arguments, &program),
+        Mode::Calls | Mode::Errors | Mode::Full | Mode::ReadOnly | Mode::Flips | Mode::Payment | Mode::Engagements => {
+            fail(&arguments, &program)
+        }
     }
 }
 

@@ -160,7 +160,8 @@ impl House {
     /// Starts the node again and brings the engagement to its end, with whatever a person has to say.
     fn go_on(&mut self, id: &str, faults: &mut Faults) -> Result<()> {
         loop {
-            let state = self.come_to(id, &["completed", "awaiting-review", "outcome-unknown", "failed", "cancelled"])?;
+            let state =
+                self.come_to(id, &["completed", "awaiting-review", "outcome-unknown", "failed", "cancelled"])?;
             match state.get("status").and_then(Value::as_str).unwrap_or_default() {
                 "completed" => return Ok(()),
                 "awaiting-review" => self.approve(id)?,

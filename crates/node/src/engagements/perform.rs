@@ -5,9 +5,7 @@ use super::{Engagements, REVIEW_SECONDS, WORK_SECONDS};
 use crate::chance;
 use crate::clock::{Clock, instant};
 use crate::refusal::Error;
-use agent::{
-    Effect, Failure, Function, Identity, Message, Outcome, ProposedCall, Review, Step, Target, Usage,
-};
+use agent::{Effect, Failure, Function, Identity, Message, Outcome, ProposedCall, Review, Step, Target, Usage};
 use host::{Arguments, Budget, Spent, ToolError};
 use json::{Value, json};
 use std::sync::Arc;
@@ -60,9 +58,7 @@ impl Engagements {
             return false;
         };
         let tool = self.toolbox.tool(name).filter(|_| !Self::is_own_tool(name));
-        tool.is_some_and(|tool| {
-            self.toolbox.vault().credential(tool.entry(), host::Identity::User(&user.id)).is_err()
-        })
+        tool.is_some_and(|tool| self.toolbox.vault().credential(tool.entry(), host::Identity::User(&user.id)).is_err())
     }
 
     /// Makes a call that is written down before it is made.

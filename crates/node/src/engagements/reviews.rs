@@ -106,8 +106,7 @@ impl Engagements {
         let known = find(live, review_id);
         let Some((call, stage, review)) = known else { return Err(unknown().into()) };
         if !self.means(&review.reviewer, caller) {
-            let involved =
-                self.is_callers(&live.engaged, Some(caller)) || self.is_owner(&live.agent, Some(caller));
+            let involved = self.is_callers(&live.engaged, Some(caller)) || self.is_owner(&live.agent, Some(caller));
             let detail = "somebody else is asked to decide this";
             let refused = Refusal::new(Class::PolicyBlock, "reviewer_not_allowed", detail);
             return Err(if involved { refused.into() } else { unknown().into() });
@@ -152,13 +151,7 @@ impl Engagements {
     }
 
     /// The owner says what became of a call of which nobody knows.
-    pub async fn settle(
-        self: &Arc<Self>,
-        id: &str,
-        call: usize,
-        caller: &str,
-        settled: Settled,
-    ) -> Result<(), Error> {
+    pub async fn settle(self: &Arc<Self>, id: &str, call: usize, caller: &str, settled: Settled) -> Result<(), Error> {
         self.move_on(id, |live| {
             if !self.is_owner(&live.agent, Some(caller)) {
                 return Err(unknown().into());

@@ -128,13 +128,22 @@ model: m
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_looks_something_up_answers_and_hears_more() {
     let house = House::open();
-    let document = agent("clerk", "capabilities: {lookup: {user_identity: false}}\nexposes: {who: recent.lookup.outputs.name}\n");
+    let document =
+        agent("clerk", "capabilities: {lookup: {user_identity: false}}\nexposes: {who: recent.lookup.outputs.name}\n");
     let engagements = open(&house, SCRIPT, vec![document.clone()]).await;
     let id = engagements.begin("clerk", Some(USER), "look it up").await.unwrap();
     let state = until(&engagements, &id, "completed").await;
     assert_eq!(state["result"], json!({"text": "It is Ada.", "exposes": {"who": "Ada"}}));
     let taken = [
-        "begun", "user_said", "model_said", "attempted", "dispatched", "returned", "released", "model_said", "answered",
+        "begun",
+        "user_said",
+        "model_said",
+        "attempted",
+        "dispatched",
+        "returned",
+        "released",
+        "model_said",
+        "answered",
     ];
     assert_eq!(steps(&engagements, &id), taken);
     engagements.say(&id, Some(USER), "hello").await.unwrap();
@@ -207,7 +216,8 @@ async fn two_decisions_at_once_are_one() {
         until(&engagements, &id, "awaiting-review").await;
         let listed = engagements.reviews(OWNER).unwrap();
         let (review, digest) = (listed[0]["id"].as_str().unwrap(), listed[0]["digest"].as_str().unwrap());
-        let decide = || engagements.decide(&id, review, OWNER, Decided { approve: true, digest: digest.into(), reason: None });
+        let decide =
+            || engagements.decide(&id, review, OWNER, Decided { approve: true, digest: digest.into(), reason: None });
         let (first, second) = tokio::join!(decide(), decide());
         assert!(first.is_ok() != second.is_ok(), "{first:?} {second:?}");
         until(&engagements, &id, "completed").await;
@@ -309,7 +319,8 @@ async fn a_guardrail_that_fails_ends_everything_and_shows_nothing() {
     let house = House::open();
     let held = "guardrails: {output: {tool_name: judge, assertion: safe}}\n";
     let fails = "guardrails: {output: {tool_name: stern, assertion: safe}}\n";
-    let before = "capabilities: {note: {user_identity: false}}\nguardrails: {input: {tool_name: stern, assertion: safe}}\n";
+    let before =
+        "capabilities: {note: {user_identity: false}}\nguardrails: {input: {tool_name: stern, assertion: safe}}\n";
     let documents = vec![agent("held", held), agent("fails", fails), agent("before", before)];
     let engagements = open(&house, SCRIPT, documents).await;
     let id = engagements.begin("held", Some(USER), "hello").await.unwrap();
@@ -349,7 +360,10 @@ model: m
     let reviewed = "capabilities: {note: {user_identity: false, input_restriction: {require_review: REVIEWER}}}\n";
     let documents = vec![
         agent("clerk", "capabilities: {lookup: {user_identity: false}}\nexposes: {who: recent.lookup.outputs.name}\n"),
-        agent("head", "capabilities: {clerk: {}}\nexposes: {who: recent.clerk.outputs.who, words: recent.clerk.outputs.text}\n"),
+        agent(
+            "head",
+            "capabilities: {clerk: {}}\nexposes: {who: recent.clerk.outputs.who, words: recent.clerk.outputs.text}\n",
+        ),
         agent("again", "capabilities: {'oagent://again': {}}\n"),
         agent("yes", "exposes: {approved: 'true'}\n"),
         agent("no", ""),

@@ -5,8 +5,7 @@ use crate::engagement::{Engaged, Journal, Noted, Reached, Spec};
 use crate::store::CommitError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-const ENGAGEMENT: &str =
-    "id, agent, document, caller, parent, place, begun_at, reached, reviewer, due, checksum";
+const ENGAGEMENT: &str = "id, agent, document, caller, parent, place, begun_at, reached, reviewer, due, checksum";
 
 /// Writes a journal; refuses a step that is not the next one, since somebody else has written it.
 pub(super) fn apply(connection: &Connection, journal: &Journal) -> Result<Result<(), CommitError>, EngineError> {
@@ -61,9 +60,8 @@ impl Reader {
     /// A document by its digest.
     pub(crate) fn spec(&self, digest: &str) -> Result<Option<Spec>, EngineError> {
         let query = "SELECT digest, agent, at, body FROM spec WHERE digest = ?1";
-        let read = |row: &Row<'_>| {
-            Ok(Spec { digest: row.get(0)?, agent: row.get(1)?, at: row.get(2)?, body: row.get(3)? })
-        };
+        let read =
+            |row: &Row<'_>| Ok(Spec { digest: row.get(0)?, agent: row.get(1)?, at: row.get(2)?, body: row.get(3)? });
         let found = self.connection.prepare_cached(query)?.query_row([digest], read).optional()?;
         match found {
             Some(spec) if !spec.is_sound() => Err(EngineError::Meaningless("a document")),

@@ -1,7 +1,7 @@
 //! Engagements and their steps: whole, in order, and not in a copy.
 
 use std::sync::mpsc::channel;
-use store::{CommitError, Reached, Engaged, Hash, Journal, Noted, Spec, Store};
+use store::{CommitError, Engaged, Hash, Journal, Noted, Reached, Spec, Store};
 
 fn engaged(id: &str, reached: Reached) -> Engaged {
     Engaged {
@@ -56,7 +56,8 @@ fn a_journal_is_there_after_a_restart_and_found_by_whom_it_concerns() {
 fn a_step_that_is_not_the_next_one_is_refused_with_everything_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
-    let begun = Journal { engagements: vec![engaged("a", Reached::Running)], steps: vec![noted("a", 0)], ..Journal::default() };
+    let begun =
+        Journal { engagements: vec![engaged("a", Reached::Running)], steps: vec![noted("a", 0)], ..Journal::default() };
     note(&store, begun).unwrap();
     for steps in [vec![noted("a", 0)], vec![noted("a", 2)], vec![noted("a", 1), noted("a", 1)], vec![noted("z", 0)]] {
         let refused = note(&store, Journal { steps, ..Journal::default() });
@@ -70,7 +71,8 @@ fn a_step_that_is_not_the_next_one_is_refused_with_everything_beside_it() {
 fn what_was_altered_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
-    let journal = Journal { engagements: vec![engaged("a", Reached::Running)], steps: vec![noted("a", 0)], ..Journal::default() };
+    let journal =
+        Journal { engagements: vec![engaged("a", Reached::Running)], steps: vec![noted("a", 0)], ..Journal::default() };
     note(&store, journal).unwrap();
     drop(store);
     for (change, undo) in [

@@ -2,9 +2,9 @@
 
 use crate::failure::{Exit, Failure};
 use crate::hosting;
+use crate::output;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::text::{json_line, shown};
-use crate::output;
 use crate::peer::Destination;
 use json::{Document, Limits, Value};
 use node::{Client, Hosting, Reply};

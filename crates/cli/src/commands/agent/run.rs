@@ -99,7 +99,12 @@ impl Talk {
     }
 
     /// Tells what happens until the agent rests; the status then.
-    fn follow(&self, id: &str, told: &mut usize, answer: &mut dyn FnMut() -> Option<String>) -> Result<String, Failure> {
+    fn follow(
+        &self,
+        id: &str,
+        told: &mut usize,
+        answer: &mut dyn FnMut() -> Option<String>,
+    ) -> Result<String, Failure> {
         loop {
             let trail = self.engagements.audit(id, &self.user).map_err(refused)?;
             let steps = trail.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
