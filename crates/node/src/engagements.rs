@@ -11,6 +11,7 @@
 //! | `run`, `perform` | what is next, done and written down |
 //! | `reviews` | who decides what, and whether they may |
 //! | `ask` | the tool by which an agent puts an intent to this node |
+//! | `published` | agents as others find and call them: described, by JSON-RPC, by MCP |
 //! | `view` | what a caller, a reviewer and an owner are shown |
 //!
 //! INVARIANT: one task at a time moves an engagement. Nobody but its caller and the agent's owner is told that it exists.
@@ -19,6 +20,7 @@ mod ask;
 mod hosted;
 mod journal;
 mod perform;
+mod published;
 mod reviews;
 mod run;
 mod view;

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Every path of agents and what it does.
-pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 11] {
+pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 12] {
     [
         ("/agents", get(list)),
         ("/agents/{name}", get(document).post(begin)),
@@ -41,6 +41,7 @@ pub(crate) fn routes() -> [(&'static str, MethodRouter<Shared>); 11] {
         ("/engagements/{id}/audit", get(audit)),
         ("/engagements/{id}/reviews/{review}", get(review).post(decide)),
         ("/reviews", get(reviews)),
+        ("/mcp", post(mcp)),
     ]
 }
 
@@ -446,6 +447,25 @@ async fn reviews(State(shared): State<Shared>, coming: Coming) -> Response<Body>
     }
     .await;
     answered(listed, who.as_ref())
+}
+
+/// The agents as tools of MCP: one message in, one answer out, no session.
+async fn mcp(State(shared): State<Shared>, coming: Coming, body: Body) -> Response<Body> {
+    let mut who = None;
+    let told: Answered = async {
+        let hosting = coming.hosting(&shared)?;
+        let bytes = coming.body(&shared, body).await?;
+        who = coming.caller(&shared, &bytes).await?;
+        if who.is_none() && !hosting.welcomes_strangers() {
+            who = Some(coming.somebody(&shared, &bytes).await?);
+        }
+        let (status, answer) = hosting.mcp(did(who.as_ref()).as_deref(), &bytes).await;
+        let mut response = answer.map_or_else(|| Response::new(Body::empty()), |answer| reply::json(&answer));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+        Ok(response)
+    }
+    .await;
+    answered(told, who.as_ref())
 }
 
 /// The two names of a review's address.

@@ -15,6 +15,8 @@ mod crawling;
 #[cfg(test)]
 mod describing;
 #[cfg(test)]
+mod engaging;
+#[cfg(test)]
 mod examining;
 #[cfg(test)]
 mod guarding;

@@ -152,7 +152,9 @@ impl Engagements {
             engagements.hosted.insert(name, Arc::new(Resident { agent, model, budget: given.budget, warnings }));
         }
         engagements.keep_documents().await.map_err(|error| broken(&error))?;
-        Ok(Arc::new(engagements))
+        let engagements = Arc::new(engagements);
+        engagements.introduce();
+        Ok(engagements)
     }
 
     async fn keep_documents(&self) -> Result<(), Error> {

@@ -73,10 +73,9 @@ impl House {
         let target = format!("{}{path}", self.url);
         let bytes = body.as_deref().unwrap_or_default().as_bytes();
         let request = Request { method: method.as_str(), target: &target, headers: Headers::new(&[]), body: bytes };
-        let (keyid, nonce) = (key.key_id(), format!("n{}", NONCE.fetch_add(1, Ordering::Relaxed)));
+        let (keyid, nonce) = (key.key_id().to_string(), format!("n{}", NONCE.fetch_add(1, Ordering::Relaxed)));
         let secret = SecretKey::from(key.clone());
-        let signing =
-            Signing { key: &secret, keyid: keyid.as_str(), created: SECONDS, expires: SECONDS + 60, nonce: &nonce };
+        let signing = Signing { key: &secret, keyid: &keyid, created: SECONDS, expires: SECONDS + 60, nonce: &nonce };
         let mut sent = self.request(method, path);
         for (name, value) in sign(&request, &signing, &COMPONENTS) {
             sent = sent.header(name, value);
@@ -263,9 +262,8 @@ async fn nothing_that_a_guardrail_held_back_leaves_not_even_in_a_stream() {
     assert!(!state.to_string().contains("MARKER"));
     let target = format!("{}{place}", house.url);
     let request = Request { method: "GET", target: &target, headers: Headers::new(&[]), body: b"" };
-    let (key, keyid) = (SecretKey::from(asker()), asker().key_id());
-    let signing =
-        Signing { key: &key, keyid: keyid.as_str(), created: SECONDS, expires: SECONDS + 60, nonce: "stream" };
+    let (key, keyid) = (SecretKey::from(asker()), asker().key_id().to_string());
+    let signing = Signing { key: &key, keyid: &keyid, created: SECONDS, expires: SECONDS + 60, nonce: "stream" };
     let mut sent = house.request(Method::GET, &place).header("accept", "text/event-stream");
     for (name, value) in sign(&request, &signing, &COMPONENTS) {
         sent = sent.header(name, value);

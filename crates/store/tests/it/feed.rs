@@ -112,7 +112,8 @@ fn a_store_of_the_first_format_is_brought_up() {
     store.commit(put("a", "p", "1")).unwrap();
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
-    let later = "DROP TABLE webhook; DROP TABLE dead_letter; DROP TABLE leaf; DROP TABLE branch;";
+    let later = "DROP TABLE webhook; DROP TABLE dead_letter; DROP TABLE leaf; DROP TABLE branch;
+        DROP TABLE step; DROP TABLE engagement; DROP TABLE spec;";
     let earlier = "DROP TABLE subscription; DROP TABLE event; DROP TABLE pending; DROP TABLE delivery;
         PRAGMA user_version = 1;";
     database.execute_batch(&format!("{later}{earlier}")).unwrap();
@@ -133,7 +134,7 @@ fn a_store_of_the_second_format_is_brought_up_with_its_journals() {
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
     let earlier = "DROP TABLE webhook; DROP TABLE dead_letter; DROP TABLE leaf; DROP TABLE branch;
-        PRAGMA user_version = 2;";
+        DROP TABLE step; DROP TABLE engagement; DROP TABLE spec; PRAGMA user_version = 2;";
     database.execute_batch(earlier).unwrap();
     drop(database);
     let store = Store::open(folder.path()).unwrap();
@@ -150,7 +151,9 @@ fn a_store_of_the_third_format_is_brought_up_and_takes_descriptions() {
     store.commit(put("a", "p", "1")).unwrap();
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
-    database.execute_batch("PRAGMA user_version = 3;").unwrap();
+    database
+        .execute_batch("DROP TABLE step; DROP TABLE engagement; DROP TABLE spec; PRAGMA user_version = 3;")
+        .unwrap();
     drop(database);
     let store = Store::open(folder.path()).unwrap();
     let mut described = put("b", "p", "1");

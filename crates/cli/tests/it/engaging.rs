@@ -1,0 +1,158 @@
+//! Agents that a person talks to in the terminal, and that a real node hosts: the examples, as the documents say it.
+
+use crate::node::{Node, stock};
+use crate::run::Home;
+use json::{Document, Limits, Value, json};
+use std::path::Path;
+
+/// What the agent of an example says to these lines; the steps as JSON.
+fn talk(home: &Home, agent: &str, lines: &str, more: &[&str]) -> Vec<Value> {
+    let file = format!("examples/agents/{agent}.yaml");
+    let ran = home.run_with(&[], lines, &[&["agent", "run", &file, "--json"], more].concat());
+    let read = |line: &str| Document::parse(line.as_bytes(), &Limits::OURS).unwrap().root().to_value();
+    assert!(ran.code <= 1, "{}{}", ran.out, ran.err);
+    ran.out.lines().map(read).collect()
+}
+
+fn answers(steps: &[Value]) -> Vec<String> {
+    let answered = steps.iter().filter(|step| step["step"] == "answered");
+    answered.map(|step| step["text"].as_str().unwrap().to_owned()).collect()
+}
+
+fn has(steps: &[Value], name: &str) -> bool {
+    steps.iter().any(|step| step["step"] == name)
+}
+
+#[test]
+fn the_receptionist_looks_up_withholds_and_is_guarded() {
+    let home = Home::new("receptionist");
+    let steps = talk(&home, "receptionist", "Where is Moretti?\nAnd Zanon?\nAnd Rossi?\n", &[]);
+    let said = answers(&steps);
+    assert!(said[0].contains("2.14"), "{said:?}");
+    assert_eq!(said[1], "I am sorry, I may not tell you about that person.");
+    assert_eq!(said.len(), 3);
+    assert!(has(&steps, "withheld"));
+    let steps = talk(&home, "receptionist", "What is the number of the director?\n", &[]);
+    let last = steps.last().unwrap();
+    assert_eq!((last["step"].as_str(), last["failure"].as_str()), (Some("failed"), Some("guardrail_failed")));
+    let shown = home.run_with(&[], "Where is Moretti?\n", &["agent", "run", "examples/agents/receptionist.yaml"]);
+    shown.exits(0).says("2.14");
+}
+
+#[test]
+fn the_correspondent_sends_what_its_owner_read_and_to_nobody_else() {
+    let home = Home::new("correspondent");
+    let steps = talk(&home, "correspondent", "Write to the desk\ny\n", &[]);
+    assert_eq!(answers(&steps), ["The letter is sent."]);
+    assert!(has(&steps, "review_asked") && has(&steps, "dispatched"));
+    let steps = talk(&home, "correspondent", "Write to the desk\nn\n", &[]);
+    assert_eq!(answers(&steps), ["The letter was not sent."]);
+    assert!(!has(&steps, "dispatched"));
+    let steps = talk(&home, "correspondent", "Write to a stranger\n", &[]);
+    assert_eq!(answers(&steps), ["The letter was not sent."]);
+    assert!(has(&steps, "denied") && !has(&steps, "review_asked") && !has(&steps, "dispatched"));
+}
+
+#[test]
+fn the_buyer_procures_through_an_intent_within_its_budget() {
+    let home = Home::new("buyer");
+    stock(&home);
+    let data = home.path("data");
+    let steps = talk(&home, "buyer", "My parcel goes to Lyon\n", &["--data", &data]);
+    assert!(answers(&steps)[0].contains("urn:oap:offer:"), "{steps:?}");
+    let exposed = steps.iter().find(|step| step["step"] == "answered").unwrap();
+    assert_eq!(exposed["exposes"]["offers"].as_array().unwrap().len(), 1);
+    let steps = talk(&home, "buyer", "Buy me a palace\n", &["--data", &data]);
+    assert_eq!(answers(&steps), ["I may not ask for that."]);
+    assert!(!has(&steps, "dispatched"));
+    let steps = talk(&Home::new("empty-market"), "buyer", "My parcel goes to Lyon\n", &[]);
+    assert_eq!(answers(&steps), ["Nobody offers that now."]);
+}
+
+#[test]
+fn the_chief_has_others_do_it() {
+    let steps = talk(&Home::new("chief"), "chief", "Where is Moretti?\n", &[]);
+    assert!(answers(&steps)[0].contains("2.14"), "{steps:?}");
+    let answered = steps.iter().find(|step| step["step"] == "answered").unwrap();
+    assert_eq!(answered["exposes"], json!({"room": "2.14"}));
+}
+
+/// Requirements S1 to S9 of the text's section on servers, at the real binary.
+#[test]
+fn a_node_hosts_agents_as_the_text_says() {
+    let home = Home::new("hosting");
+    let node = Node::start_with(&home, "127.0.0.1:0", &["--agents", "examples/agents", "--agents-for-strangers"]);
+    for name in ["buyer", "chief", "correspondent", "receptionist"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents");
+        let written = std::fs::read_to_string(root.join(format!("{name}.yaml"))).unwrap();
+        assert_eq!(node.get(&format!("/agents/{name}")), written, "S1, S4: byte for byte");
+        let to = ["--to", &node.url];
+        assert_eq!(home.run(&[&["agent", "show", name], &to[..]].concat()).exits(0).out, written);
+    }
+    home.run(&["agent", "list", "--to", &node.url]).exits(0).says("receptionist");
+    let post = |path: &str, body: &str| {
+        let length = body.len();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        );
+        read(&node.send(&request))
+    };
+    let mut begun = Vec::new();
+    for _ in 0..2 {
+        let told = post("/agents/receptionist", r#"{"text": "Where is Moretti?"}"#);
+        let id = told["engagement"].as_str().unwrap().to_owned();
+        assert!(told["location"].as_str().unwrap().ends_with(&format!("/engagements/{id}")), "S9");
+        begun.push(id);
+    }
+    assert_ne!(begun[0], begun[1], "S8: each is new");
+    for id in &begun {
+        let state = read(&node.get(&format!("/engagements/{id}?wait=20")));
+        assert_eq!(state["status"], "completed", "{state}");
+        assert_eq!(state["result"]["exposes"], json!({"room": "2.14"}));
+    }
+    let called = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "receptionist", "arguments": {"text": "Where is Moretti?"}}});
+    assert!(post("/mcp", &called.to_string()).to_string().contains("2.14"));
+    let described = node.get("/agents/receptionist/ad.json");
+    assert!(described.contains("Tells visitors where people of the house are"), "{described}");
+}
+
+fn read(text: &str) -> Value {
+    Document::parse(text.as_bytes(), &Limits::OURS).unwrap_or_else(|error| panic!("{error}: {text}")).root().to_value()
+}
+
+#[test]
+fn a_reviewer_decides_at_the_command_line() {
+    let home = Home::new("reviewer");
+    home.run(&["keys", "new"]).exits(0);
+    let key = home.run(&["keys", "show", "--json"]).exits(0).json();
+    std::fs::create_dir_all(home.path("agents")).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents");
+    for name in ["correspondent.yaml", "receptionist.yaml", "buyer.yaml", "chief.yaml"] {
+        std::fs::copy(root.join(name), home.path(&format!("agents/{name}"))).unwrap();
+    }
+    let people = format!("- {{did: {}, id: house-keeper}}\n", key["did"].as_str().unwrap());
+    home.file("agents/people.yaml", &people);
+    let config = root.join("host.yaml");
+    let (agents, config) = (home.path("agents"), config.to_str().unwrap());
+    let more = ["--agents", &agents, "--agents-config", config, "--agents-for-strangers"];
+    let node = Node::start_with(&home, "127.0.0.1:0", &more);
+    let body = r#"{"text": "Write"}"#;
+    let request = format!(
+        "POST /agents/correspondent HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let id = read(&node.send(&request))["engagement"].as_str().unwrap().to_owned();
+    let state = read(&node.get(&format!("/engagements/{id}?wait=20")));
+    assert_eq!(state["status"], "awaiting-review", "{state}");
+    let to = ["--to", node.url.as_str()];
+    home.run(&[&["reviews", "list"], &to[..]].concat()).exits(0).says("desk@house.example");
+    let review = state["review"]["id"].as_str().unwrap();
+    home.run(&[&["reviews", "approve", "nothing"], &to[..]].concat()).exits(1);
+    home.run(&[&["reviews", "approve", review, "--reason", "fine"], &to[..]].concat()).exits(0).says("approved");
+    let state = read(&node.get(&format!("/engagements/{id}?wait=20")));
+    assert_eq!(state["result"]["text"], "The letter is sent.", "{state}");
+    home.run(&[&["reviews", "list"], &to[..]].concat()).exits(0).says("nothing waits");
+}
