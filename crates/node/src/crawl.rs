@@ -41,6 +41,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the door is left alone that says it has too much to do.
 const BREATH: Duration = Duration::from_secs(2);
 
+/// Descriptions that wait for what they lead to, at a time; while there are more, no further one is read.
+const PENDING_MAX: usize = 64;
+
 /// Where a node of the core protocol says what it speaks.
 const MANIFEST: &str = "/.well-known/oap-tool.json";
 
@@ -242,11 +245,11 @@ impl Crawl<'_> {
     /// Sends out whatever may go now; says when the next one may.
     fn dispatch(&mut self, now: Instant) -> Result<Option<Instant>, Error> {
         self.bar()?;
+        let is_full = self.pending.len() >= PENDING_MAX;
         let (mut next, mut ready) = (None, Vec::new());
         for (origin, host) in &mut self.hosts {
-            if host.is_busy || host.waiting.is_empty() {
-                continue;
-            }
+            let place = host.waiting.iter().position(|task| !is_full || !matches!(task.job, Job::Agent { .. }));
+            let Some(place) = place.filter(|_| !host.is_busy) else { continue };
             if host.next > now {
                 next = Some(next.map_or(host.next, |known: Instant| known.min(host.next)));
                 continue;
@@ -257,7 +260,7 @@ impl Crawl<'_> {
             }
             let task = match &host.robots {
                 None => Url::parse(&format!("{origin}/robots.txt")).ok().map(|url| Task::new(Job::Robots, url)),
-                Some(_) => host.waiting.pop_front(),
+                Some(_) => host.waiting.remove(place),
             };
             host.is_busy = task.is_some();
             ready.extend(task.map(|task| (origin.clone(), task)));
@@ -305,7 +308,12 @@ impl Crawl<'_> {
             is_busy: false,
             next: Instant::now(),
         });
-        host.waiting.push_back(Task::new(job, url));
+        let task = Task::new(job, url);
+        match task.job {
+            // Whoever waits for it is in memory.
+            Job::Linked { .. } => host.waiting.push_front(task),
+            Job::Robots | Job::Manifest { .. } | Job::Page { .. } | Job::Agent { .. } => host.waiting.push_back(task),
+        }
         Ok(())
     }
 
