@@ -16,7 +16,7 @@ use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operat
 use cel::common::types::CelBool;
 use cel::parser::PrattParser;
 use cel::{Context, Env, ExecutionError};
-use json::{Exceeded, Pointer, Value};
+use json::{Exceeded, Pointer, Value, json};
 pub(crate) use lint::ELEMENT;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -42,6 +42,14 @@ const PATTERN_SIZE_MAX: usize = 256 * 1024;
 const RESULT_BYTES_MAX: usize = 256 * 1024;
 /// The stack of the thread that reads and evaluates.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// The bounds by name, for the limits table.
+pub(crate) fn limits() -> Value {
+    json!({
+        "bytes": BYTES_MAX, "nodes": NODES_MAX, "depth": DEPTH_MAX, "loops": LOOPS_MAX, "budget": BUDGET,
+        "pattern_bytes": PATTERN_BYTES_MAX, "result_bytes": RESULT_BYTES_MAX,
+    })
+}
 
 /// Names that no expression can spell.
 const TICK: &str = "@tick";

@@ -13,7 +13,7 @@ use crate::alias::aliases;
 use crate::assertion::{Assertion, Invalid, Scope};
 use crate::{Code, Finding, Name, NameRule, Reference};
 use fields::Fields;
-use json::{Limits, yaml};
+use json::{Limits, Pointer, yaml};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -33,10 +33,10 @@ pub const DOCUMENT_LIMITS: Limits = Limits {
 };
 
 /// Capabilities of one agent, at most.
-const CAPABILITIES_MAX: usize = 128;
+pub(crate) const CAPABILITIES_MAX: usize = 128;
 
 /// Exposed values of one agent, at most.
-const EXPOSED_MAX: usize = 64;
+pub(crate) const EXPOSED_MAX: usize = 64;
 
 /// An agent, as its document says it.
 #[derive(Clone, Debug)]
@@ -147,6 +147,10 @@ impl Agent {
     /// Reads a document under another rule for names.
     pub fn read_as(bytes: &[u8], rule: NameRule) -> Result<Self, Vec<Finding>> {
         let yaml = yaml::parse(bytes, &DOCUMENT_LIMITS).map_err(|refusal| vec![Finding::from(refusal)])?;
+        if !yaml.document.root().is_object() {
+            let finding = Finding::new(Code::FieldType, Pointer::root(), "an agent is a map of fields");
+            return Err(vec![placed(&yaml, bytes, finding)]);
+        }
         let mut found = Vec::new();
         let agent = read(Fields::root(yaml.document.root(), &mut found), rule);
         match agent {

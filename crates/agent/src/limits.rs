@@ -1,5 +1,9 @@
 //! The bounds of an engagement: how much of a server one conversation may use.
 
+use crate::assertion;
+use crate::document::{CAPABILITIES_MAX, DOCUMENT_LIMITS, EXPOSED_MAX};
+use json::{Value, json};
+
 /// What one engagement may use; whatever passes a bound ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -20,14 +24,15 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Their names in the limits table, and what they are.
-    pub fn named(&self) -> Vec<(&'static str, u64)> {
-        let mut named = vec![
-            ("engagement.calls", self.calls as u64),
-            ("engagement.turns", self.turns as u64),
-            ("engagement.bytes", self.bytes as u64),
-        ];
-        named.extend(self.tokens.map(|tokens| ("engagement.tokens", tokens)));
-        named
+    /// The limits table: what a server publishes of the bounds of documents, assertions and engagements.
+    pub fn table(&self) -> Value {
+        json!({
+            "document": {
+                "bytes": DOCUMENT_LIMITS.bytes, "depth": DOCUMENT_LIMITS.depth, "nodes": DOCUMENT_LIMITS.nodes,
+                "capabilities": CAPABILITIES_MAX, "exposes": EXPOSED_MAX,
+            },
+            "assertion": assertion::limits(),
+            "engagement": {"calls": self.calls, "turns": self.turns, "bytes": self.bytes, "tokens": self.tokens},
+        })
     }
 }

@@ -288,3 +288,66 @@ fn words() -> Value {
         "additionalProperties": false
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NameRule;
+
+    struct Anything;
+
+    impl Check for Anything {
+        fn check(&self, _: &Value) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    fn tool(parameters: Value) -> Tool {
+        Tool::new("", parameters, Arc::new(Anything))
+    }
+
+    #[test]
+    fn a_guardrail_gets_the_text_where_its_schema_wants_it() {
+        let text = json!({"type": "string"});
+        for (parameters, inputs) in [
+            (json!({}), json!({"text": "x"})),
+            (json!({"properties": {"content": text}, "required": ["content"]}), json!({"content": "x"})),
+            (json!({"properties": {"a": text, "b": text}, "required": ["a", "b"]}), json!({"text": "x"})),
+            (json!({"properties": {"a": text, "n": {"type": "integer"}}, "required": ["n", "a"]}), json!({"a": "x"})),
+            (json!({"properties": {"a": text}}), json!({"text": "x"})),
+        ] {
+            assert_eq!(tool(parameters.clone()).judging("x"), inputs, "{parameters}");
+        }
+        let named = Tool { text_argument: Some("words".to_owned()), ..tool(json!({})) };
+        assert_eq!(named.judging("x"), json!({"words": "x"}));
+    }
+
+    #[test]
+    fn who_is_asked() {
+        let document = "kind: openagentspec:v1/agent\nname: desk\ndescription: A d.\nintent: You d.\nowner: boss\n";
+        let agent = Agent::read(document.as_bytes()).unwrap();
+        let name = |text: &str| Name::read(text, NameRule::Text).unwrap();
+        let mut registry = Registry::default();
+        for hosted in ["judge", "desk"] {
+            registry.add_agent(&name(hosted), "").unwrap();
+        }
+        let asked = |reviewer: Reviewer, user| registry.reviewer(&agent, &reviewer, user).map(|by| by.name());
+        let local = |text: &str| Reviewer::Agent(Reference::Agent(name(text)));
+        let remote = Reviewer::Agent(Reference::read("oagent://h/judge", NameRule::Text).unwrap());
+        for (reviewer, user, by) in [
+            (Reviewer::Caller, Some("ada"), Some("ada")),
+            (Reviewer::Caller, None, None),
+            (Reviewer::Owner, None, Some("boss")),
+            (Reviewer::User("bob".to_owned()), None, Some("bob")),
+            (local("judge"), None, Some("oagent://judge")),
+            (local("nobody"), None, None),
+            (local("desk"), None, None),
+            (remote, None, None),
+            (Reviewer::Named("judge".to_owned()), None, Some("oagent://judge")),
+            (Reviewer::Named("bob".to_owned()), None, Some("bob")),
+            (Reviewer::Named("desk".to_owned()), None, None),
+        ] {
+            assert_eq!(asked(reviewer.clone(), user).as_deref(), by, "{reviewer:?}");
+        }
+    }
+}

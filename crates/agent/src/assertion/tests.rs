@@ -1,7 +1,6 @@
 //! What assertions see, what they cannot, and that none of them does harm.
 
 use super::*;
-use json::json;
 use std::time::{Duration, Instant};
 
 fn object() -> Value {

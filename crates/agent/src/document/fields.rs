@@ -13,9 +13,6 @@ pub(super) struct Fields<'d, 'f> {
 impl<'d, 'f> Fields<'d, 'f> {
     /// The outermost one.
     pub(super) fn root(node: Node<'d>, found: &'f mut Vec<Finding>) -> Self {
-        if !node.is_object() {
-            found.push(Finding::new(Code::FieldType, Pointer::root(), "an agent is a map of fields"));
-        }
         Self { node, at: Pointer::root(), found }
     }
 

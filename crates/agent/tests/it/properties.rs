@@ -25,6 +25,50 @@ impl Dice {
 
 const TOOLS: [&str; 3] = ["alpha", "beta", "gamma"];
 
+/// What expressions are made of.
+const WORDS: [&str; 40] = [
+    "recent",
+    "history",
+    ".a-b",
+    ".[0]",
+    "[0]",
+    ".inputs",
+    ".l",
+    "user",
+    ".id",
+    "'x'",
+    "1",
+    "0.5",
+    "true",
+    "null",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ": ",
+    ", ",
+    " && ",
+    " || ",
+    " == ",
+    " + ",
+    " < ",
+    " in ",
+    " ? ",
+    "!",
+    "-",
+    ".all(x, ",
+    ".map(x, ",
+    ".exists(x, ",
+    "x",
+    "has(",
+    "size(",
+    ".?",
+    "started_at",
+    "._total",
+];
+
 fn document(dice: &mut Dice) -> String {
     let mut text =
         "kind: openagentspec:v1/agent\nname: a\ndescription: An a.\nintent: You a.\nowner: o\ncapabilities:\n"
@@ -229,6 +273,22 @@ proptest! {
         let again = Engagement::fold(steps).unwrap();
         prop_assert_eq!(again.object(&agent), engagement.object(&agent));
         prop_assert_eq!(next(&agent, &registry, &again), next(&agent, &registry, &engagement));
+    }
+
+    #[test]
+    fn expressions_made_of_words_end_and_say_the_same_twice(words in prop::collection::vec(0..WORDS.len(), 1..24)) {
+        let text: String = words.iter().map(|word| WORDS[*word]).collect();
+        let object = json!({
+            "started_at": "2026-01-01T00:00:00Z", "user": {"id": "u"},
+            "recent": {"a-b": {"inputs": {"l": [1, 2, 3]}}}, "history": {"a-b": [{"inputs": {}}], "_total": 1},
+        });
+        if let Ok(assertion) = agent::Assertion::read(&text, &["a-b", "crm"]) {
+            let held = assertion.holds(&object);
+            prop_assert_eq!(&held, &assertion.holds(&object));
+            if held.is_ok() {
+                prop_assert_eq!(assertion.select(&object), Ok(json!(true)));
+            }
+        }
     }
 
     #[test]
