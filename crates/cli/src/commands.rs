@@ -63,7 +63,7 @@ enum Command {
     Spending(spending::Report),
     Publish(publish::Publish),
     Withdraw(withdraw::Withdraw),
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Import(import::Import),
     Crawl(crawl::Crawl),
     #[command(subcommand)]

@@ -127,7 +127,11 @@ async fn one(engagements: &Arc<Engagements>) -> Done<u64> {
     let id = engagements.begin("looker", None, "look").await?;
     engagements.wait(&id, None, Duration::from_secs(25)).await?;
     let (state, steps) = engagements.state(&id, None)?;
-    if state["status"] == "completed" { Ok(steps) } else { Err(format!("{state}").into()) }
+    if state.get("status").and_then(Value::as_str) == Some("completed") {
+        Ok(steps)
+    } else {
+        Err(format!("{state}").into())
+    }
 }
 
 fn peer(python: &Path, wanted: &Wanted) -> Done<(Figures, String)> {
@@ -142,8 +146,8 @@ fn peer(python: &Path, wanted: &Wanted) -> Done<(Figures, String)> {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
     let told: Value = serde_json::from_slice(&output.stdout)?;
-    let number = |name: &str| told[name].as_f64().unwrap_or_default();
-    let version = told["version"].as_str().unwrap_or_default().to_owned();
+    let number = |name: &str| told.get(name).and_then(Value::as_f64).unwrap_or_default();
+    let version = told.get("version").and_then(Value::as_str).unwrap_or_default().to_owned();
     let figures =
         Figures { call_micros: number("call_micros"), per_second: number("per_second"), steps: number("steps") as u64 };
     Ok((figures, version))

@@ -306,11 +306,12 @@ impl Engagements {
 
 /// The bounds of engagements, by name.
 pub(crate) fn limits() -> Value {
-    let mut named: Map = agent::Limits::default()
-        .named()
-        .into_iter()
-        .map(|(name, bound)| (name.trim_start_matches("engagement.").to_owned(), json!(bound)))
-        .collect();
+    let mut named = Map::new();
+    for (group, bounds) in agent::Limits::default().table().as_object().into_iter().flatten() {
+        let bounds = bounds.as_object().into_iter().flatten().filter(|(_, bound)| bound.is_u64());
+        let name = |name: &str| if group == "engagement" { name.to_owned() } else { format!("{group}_{name}") };
+        named.extend(bounds.map(|(bound, value)| (name(bound), value.clone())));
+    }
     let ours = [
         ("text_bytes", TEXT_BYTES_MAX as u64),
         ("depth", DEPTH_MAX as u64),

@@ -210,7 +210,7 @@ impl Engagements {
     pub(super) fn registry(&self, agent: &Agent) -> Arc<Registry> {
         let mut registry = Registry::default();
         registry.options = self.options.clone();
-        let budget = self.hosted.get(agent.name.as_str()).map(|hosted| hosted.budget.clone()).unwrap_or_default();
+        let budget = self.hosted.get(agent.name.as_str()).map(|hosted| hosted.budget).unwrap_or_default();
         registry.options.limits.tokens = budget.tokens.or(registry.options.limits.tokens);
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for capability in &agent.capabilities {

@@ -196,7 +196,7 @@ fn spent(live: &Live, budget: &Budget, price: &host::Price) -> Option<String> {
             spent.add(&usage, price, Duration::ZERO);
         }
     }
-    let without_time = Budget { time: None, ..budget.clone() };
+    let without_time = Budget { time: None, ..*budget };
     without_time.check(&spent).err().map(|exceeded| format!("engagement.{}", exceeded.what))
 }
 
