@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     /// How this node is reached, when its operator said so.
     base: Option<Arc<str>>,
     scheme: &'static str,
+    /// Whether the node's agents are served here.
+    has_agents: bool,
 }
 
 /// A request: its name, for log lines and refusals, and how long it is waited for.
@@ -47,7 +49,14 @@ pub(crate) struct Asked {
 pub fn router(node: Arc<Node>, base: Option<&str>, tls: bool) -> Router {
     let scheme = if tls { "https" } else { "http" };
     let base = base.map(|base| Arc::from(base.trim_end_matches('/')));
-    let shared = Shared { node, pages: Arc::new(Pages::new()), metrics: Arc::new(Metrics::new()), base, scheme };
+    let shared = Shared {
+        node,
+        pages: Arc::new(Pages::new()),
+        metrics: Arc::new(Metrics::new()),
+        base,
+        scheme,
+        has_agents: true,
+    };
     of(routes().into_iter().chain(engagements::routes()), shared)
 }
 
@@ -59,7 +68,7 @@ pub fn hosting(node: Arc<Node>, engagements: Arc<Engagements>, base: Option<&str
 /// How a node is doing and nothing else, for a listener of its own that strangers do not reach; plain HTTP.
 pub fn vital(node: Arc<Node>) -> Router {
     let (pages, metrics) = (Arc::new(Pages::default()), Arc::new(Metrics::new()));
-    let shared = Shared { node, pages, metrics, base: None, scheme: "http" };
+    let shared = Shared { node, pages, metrics, base: None, scheme: "http", has_agents: false };
     of([("/health", get(health))].into_iter(), shared)
 }
 
@@ -67,7 +76,8 @@ pub fn vital(node: Arc<Node>) -> Router {
 pub fn wallet(node: Arc<Node>, wallet: Arc<node::Wallet>, base: Option<&str>, tls: bool) -> Router {
     let scheme = if tls { "https" } else { "http" };
     let base = base.map(|base| Arc::from(base.trim_end_matches('/')));
-    let shared = Shared { node, pages: Arc::default(), metrics: Arc::new(Metrics::new()), base, scheme };
+    let (pages, metrics) = (Arc::default(), Arc::new(Metrics::new()));
+    let shared = Shared { node, pages, metrics, base, scheme, has_agents: false };
     let usual = routes().into_iter().filter(|(path, _)| crate::wallet::USUAL.contains(path));
     of(crate::wallet::routes().into_iter().chain(usual), shared).layer(Extension(wallet))
 }
@@ -482,7 +492,10 @@ async fn manifest(State(shared): State<Shared>, headers: HeaderMap, uri: Uri) ->
 }
 
 async fn did_document(State(shared): State<Shared>, headers: HeaderMap, uri: Uri) -> Response<Body> {
-    reply::json(&shared.node.document(&shared.base(&headers, &uri)))
+    reply::json(&match shared.has_agents {
+        true => shared.node.document(&shared.base(&headers, &uri)),
+        false => shared.node.identity().document(),
+    })
 }
 
 /// Says who proved to be the sender, and gives a token for the next requests.
