@@ -9,8 +9,8 @@ const AGENT: &str = "kind: openagentspec:v1/agent\nname: desk\ndescription: Answ
 #[test]
 fn the_examples_are_taken_and_their_scenarios_come_out() {
     let home = Home::new("agent-examples");
-    home.run(&["agent", "lint", "--strict", "examples/agents/leave.yaml"]).exits(0).says("nothing to say");
-    let ran = home.run(&["agent", "test", "examples/agents/scenarios"]).exits(0);
+    home.run(&["agent", "lint", "--strict", "examples/agents/leave/leave.yaml"]).exits(0).says("nothing to say");
+    let ran = home.run(&["agent", "test", "examples/agents/leave/scenarios"]).exits(0);
     ran.says("2 scenarios, 0 otherwise than expected").says("nobody-files-for-others.yaml");
 }
 

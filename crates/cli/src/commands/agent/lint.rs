@@ -13,7 +13,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
-  rialto agent lint examples/agents/*.yaml
+  rialto agent lint examples/agents/leave/leave.yaml
 
 Exits with 1 when a document would not be taken; with --strict also for a warning.")]
 pub(crate) struct Lint {

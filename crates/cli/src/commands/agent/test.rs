@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
-  rialto agent test examples/agents/scenarios
+  rialto agent test examples/agents/leave/scenarios
 
 A scenario is a YAML or JSON file; `agent` names the document, relative to the scenario. docs/openagentspec.md has the
 fields. Exits with 1 when something came otherwise than expected.")]
