@@ -7,7 +7,7 @@ use crate::output::text::{json_line, shown};
 use crate::output::{self, GOOD, WARN, paint};
 use crate::{chance, clock};
 use json::{Document, Limits, Value, json};
-use node::{FetchError, Line, Message};
+use node::{Line, Message};
 use std::time::Duration;
 use trust::http::{COMPONENTS, Headers, Request, Signing, sign};
 
@@ -134,7 +134,7 @@ impl At {
         Ok(listed.get("reviews").and_then(Value::as_array).cloned().unwrap_or_default())
     }
 
-    /// Sends a request that our key signs; nothing comes back where the node sends us to what we changed.
+    /// Sends a request that our key signs.
     fn exchange(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
         let (key, body) = (self.key.stored()?, body.map(Value::to_string));
         let (url, keyid, nonce) =
@@ -150,15 +150,12 @@ impl At {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::files(format!("nothing can be sent: {error}")))?;
         let line = Line::new(TIME, BYTES_MAX).map_err(|error| Failure::files(error.to_string()))?;
-        let reply = match runtime.block_on(line.exchange(&message)) {
-            Ok(reply) => reply,
-            Err(FetchError::Redirect) => return Ok(Value::Null),
-            Err(error) => return Err(Failure::files(format!("{error} at {}", self.to))),
-        };
+        let reply = runtime.block_on(line.exchange(&message));
+        let reply = reply.map_err(|error| Failure::files(format!("{error} at {}", self.to)))?;
         let said = Document::parse(&reply.body, &Limits::OURS).map(|document| document.root().to_value());
         let said = said.map_err(|_| Failure::files("the node's answer is not understood"))?;
         match reply.status {
-            200 => Ok(said),
+            200 | 303 => Ok(said),
             _ => {
                 let told = said.pointer("/error/message").and_then(Value::as_str).unwrap_or("the node refuses");
                 Err(Failure::refused(shown(told)))

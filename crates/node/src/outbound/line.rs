@@ -132,7 +132,8 @@ impl Line {
             return Err(FetchError::ContentEncoding);
         }
         let status = response.status();
-        if status.is_redirection() {
+        // 303 is an answer that says where what was made can be seen; the others mean that nothing was done here.
+        if status.is_redirection() && status != reqwest::StatusCode::SEE_OTHER {
             return Err(FetchError::Redirect);
         }
         let body = read(response, self.bytes_max).await?;
