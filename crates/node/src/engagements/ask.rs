@@ -30,7 +30,8 @@ pub(super) fn asking(node: &Arc<Node>) -> Tool {
                 "constraints": {"type": "object", "description": "what candidates must satisfy: leaves of path, operator and value, joined by all_of, any_of and not"},
                 "projection": {"type": "object", "description": "which members of a candidate are wanted: {\"include\": [pointers]}"},
                 "budget": {"type": "object"},
-                "quality_floor": {"type": "object"}
+                "quality_floor": {"type": "object"},
+                "resolution_policy": {"enum": ["single_best", "ranked_set", "full_set"]}
             },
             "required": ["category", "constraints", "projection"],
             "additionalProperties": false
