@@ -74,22 +74,30 @@ async fn a_credential_reaches_the_program_and_nobody_else() {
     assert!(!shown.contains("marker-5f2d"), "{shown}");
 }
 
-#[tokio::test]
-async fn a_program_that_takes_too_long_ends_with_all_it_started() {
-    let folder = tempfile::tempdir().unwrap();
-    let toolbox = program("sleep 600 & echo $! > started; sleep 600", "", folder.path()).await;
-    let started = folder.path().join("started");
-    let outcome = toolbox.call("it", &json!({}), Identity::Nobody, "c", Some(Duration::from_secs(5))).await;
-    assert_eq!(outcome, Err(ToolError::Timeout));
-    let process = std::fs::read_to_string(started).unwrap();
-    let status = Path::new("/proc").join(process.trim()).join("status");
+async fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
-    // A process that nobody has asked about yet is a zombie, and that is dead.
-    let alive = || std::fs::read_to_string(&status).is_ok_and(|status| !status.contains("State:\tZ"));
-    while alive() {
-        assert!(begun.elapsed() < PATIENCE, "what the program started is still there");
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+#[tokio::test]
+async fn a_program_that_nobody_waits_for_ends_with_all_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let toolbox = program("sleep 600 & echo $! > begun; mv begun started; sleep 600", "", folder.path()).await;
+    let (started, inputs) = (folder.path().join("started"), json!({}));
+    tokio::select! {
+        outcome = toolbox.call("it", &inputs, Identity::Nobody, "c", None) => panic!("{outcome:?}"),
+        () = until("the program begins", || started.exists()) => {}
+    }
+    let process = std::fs::read_to_string(started).unwrap();
+    let status = Path::new("/proc").join(process.trim()).join("status");
+    // A process that nobody has asked about yet is a zombie, and that is dead.
+    let is_dead = || !std::fs::read_to_string(&status).is_ok_and(|status| !status.contains("State:\tZ"));
+    until("what the program started ends", is_dead).await;
+    let late = toolbox.call("it", &inputs, Identity::Nobody, "c", Some(Duration::from_millis(50))).await;
+    assert_eq!(late, Err(ToolError::Timeout));
 }
 
 #[tokio::test]
