@@ -17,7 +17,7 @@ use crate::constraint::Tree;
 use crate::evaluate::{Meter, holds};
 use crate::intent::Intent;
 use crate::limits::{Fuel, Limits};
-use crate::read::{Place, did, is_line};
+use crate::read::{Place, Values, did, is_line};
 use crate::refusal::{Code, Refusal};
 use crate::resolve::Outcome;
 use json::Instant;

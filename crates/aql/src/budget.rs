@@ -4,7 +4,7 @@
 
 use crate::decimal::{Digits, spell};
 use crate::limits::Limits;
-use crate::read::{Place, currency};
+use crate::read::{Place, Values, currency};
 use crate::refusal::{Code, Refusal};
 use json::Node;
 use num_bigint::BigUint;

@@ -65,7 +65,7 @@ impl Constraints {
     /// Reads a constraint tree that stands at `at`.
     pub fn read(node: Node<'_>, at: Pointer, limits: &Limits) -> Result<Self, Refusal> {
         let mut reader = Reader { limits, leaves: Vec::new(), steps: Vec::new(), patterns: 0, root: at.clone() };
-        let place = Place { node, at };
+        let place = Place::new(node, at);
         let tree = match node.kind() {
             Kind::Array => Tree::AllOf(reader.nodes(&place, 2, false)?),
             _ => reader.node(&place, 1, false)?,

@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::payment::PaymentConstraints;
 use crate::projection::Projection;
 use crate::quality::Signals;
-use crate::read::{Place, did, is_line};
+use crate::read::{Place, Values, did, is_line};
 use crate::refusal::{Code, Refusal};
 use json::Instant;
 use json::{Document, Node};
@@ -141,7 +141,7 @@ impl Validity {
 
     /// Reads a validity block by itself.
     pub fn of(node: Node<'_>) -> Result<Self, Refusal> {
-        Self::read(&Place { node, at: json::Pointer::root().child("validity") })
+        Self::read(&Place::new(node, json::Pointer::root().child("validity")))
     }
 
     /// The first moment of the window.

@@ -3,7 +3,7 @@
 //! A resolver reads it, keeps it under the signature and passes it on; agents and wallets act on it.
 
 use crate::budget::Money;
-use crate::read::{Place, currency};
+use crate::read::{Place, Values, currency};
 use crate::refusal::Refusal;
 use json::{Node, Pointer};
 
@@ -60,7 +60,7 @@ impl PaymentConstraints {
 
     /// Reads a block that stands elsewhere, such as `intent_payment_constraints` of a session request.
     pub fn of(node: Node<'_>, at: Pointer) -> Result<Self, Refusal> {
-        Self::read(&Place { node, at })
+        Self::read(&Place::new(node, at))
     }
 
     /// Whether a session may use an instrument that the mandate permits; `disallowed` wins over `allowed`.

@@ -2,7 +2,7 @@
 //!
 //! Met or exceeded: latency is a ceiling, the others are floors; a missing signal is not met.
 
-use crate::read::Place;
+use crate::read::{Place, Values};
 use crate::refusal::{Code, Refusal};
 use json::Node;
 

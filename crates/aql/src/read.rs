@@ -1,73 +1,26 @@
 //! RFC 0020 §3.1: reading the members of a closed object, each mistake with its place.
 
 use crate::refusal::{Code, Refusal};
-use json::{Kind, Node, Pointer};
 
 /// A value and where it stands.
-#[derive(Clone, Debug)]
-pub(crate) struct Place<'a> {
-    pub(crate) node: Node<'a>,
-    pub(crate) at: Pointer,
+pub(crate) type Place<'a> = json::At<'a, Refusal>;
+
+/// What this text reads beside objects, lists and texts.
+pub(crate) trait Values {
+    fn number(&self) -> Result<f64, Refusal>;
+    fn integer(&self, from: u64) -> Result<u64, Refusal>;
+    fn fraction(&self) -> Result<f64, Refusal>;
+    /// One of a closed set of words.
+    fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, Refusal>;
+    fn strings(&self) -> Result<Vec<String>, Refusal>;
 }
 
-impl<'a> Place<'a> {
-    pub(crate) fn root(node: Node<'a>) -> Self {
-        Self { node, at: Pointer::root() }
-    }
-
-    pub(crate) fn refuse<T>(&self, code: Code, detail: impl Into<String>) -> Result<T, Refusal> {
-        Err(Refusal::new(code, self.at.clone(), detail))
-    }
-
-    fn wrong_type<T>(&self, expected: &str) -> Result<T, Refusal> {
-        self.refuse(Code::WrongType, format!("{expected} belongs here, not {}", self.node.kind().name()))
-    }
-
-    /// An object that has no member beyond those named.
-    pub(crate) fn closed(&self, members: &[&str]) -> Result<(), Refusal> {
-        if self.node.kind() != Kind::Object {
-            return self.wrong_type("an object");
-        }
-        match self.node.members().find(|(name, _)| !members.contains(name)) {
-            Some((name, _)) => {
-                let detail = format!("there is no member `{}` here; known are {}", shorten(name), members.join(", "));
-                Err(Refusal::new(Code::UnknownField, self.at.child(name), detail))
-            }
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn member(&self, name: &str) -> Option<Self> {
-        self.node.get(name).map(|node| Self { node, at: self.at.child(name) })
-    }
-
-    pub(crate) fn required(&self, name: &str) -> Result<Self, Refusal> {
-        let missing =
-            || Refusal::new(Code::MissingField, self.at.child(name), format!("the member `{name}` is missing"));
-        self.member(name).ok_or_else(missing)
-    }
-
-    pub(crate) fn elements(&self) -> Result<Vec<Self>, Refusal> {
-        if self.node.kind() != Kind::Array {
-            return self.wrong_type("an array");
-        }
-        let place = |(position, node): (usize, Node<'a>)| Self { node, at: self.at.child(position) };
-        Ok(self.node.elements().enumerate().map(place).collect())
-    }
-
-    pub(crate) fn string(&self) -> Result<&'a str, Refusal> {
-        self.node.as_str().map_or_else(|| self.wrong_type("a string"), Ok)
-    }
-
-    pub(crate) fn boolean(&self) -> Result<bool, Refusal> {
-        self.node.as_bool().map_or_else(|| self.wrong_type("a boolean"), Ok)
-    }
-
-    pub(crate) fn number(&self) -> Result<f64, Refusal> {
+impl Values for Place<'_> {
+    fn number(&self) -> Result<f64, Refusal> {
         self.node.as_f64().map_or_else(|| self.wrong_type("a number"), Ok)
     }
 
-    pub(crate) fn integer(&self, from: u64) -> Result<u64, Refusal> {
+    fn integer(&self, from: u64) -> Result<u64, Refusal> {
         self.number()?;
         match self.node.as_u64() {
             Some(integer) if integer >= from => Ok(integer),
@@ -75,7 +28,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    pub(crate) fn fraction(&self) -> Result<f64, Refusal> {
+    fn fraction(&self) -> Result<f64, Refusal> {
         let number = self.number()?;
         match (0.0..=1.0).contains(&number) {
             true => Ok(number),
@@ -83,8 +36,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// One of a closed set of words.
-    pub(crate) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, Refusal> {
+    fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, Refusal> {
         let text = self.string()?;
         match words.iter().find(|(word, _)| *word == text) {
             Some((_, meaning)) => Ok(*meaning),
@@ -96,7 +48,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    pub(crate) fn strings(&self) -> Result<Vec<String>, Refusal> {
+    fn strings(&self) -> Result<Vec<String>, Refusal> {
         self.elements()?.iter().map(|element| element.string().map(str::to_owned)).collect()
     }
 }

@@ -3,7 +3,8 @@
 //! A refusal is the sender's mistake. It names a stable code, the place, the section it follows from, and the limit
 //! when one was passed; `spec/refusals.toml` lists every code with advice.
 
-use json::{Exceeded, ParseError, Pointer};
+use crate::read::shorten;
+use json::{Codes, Mistake};
 
 /// Why a document is refused; the names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -136,35 +137,28 @@ impl Code {
     }
 }
 
+impl From<json::Code> for Code {
+    fn from(code: json::Code) -> Self {
+        Self::Json(code)
+    }
+}
+
+impl From<Mistake> for Code {
+    fn from(mistake: Mistake) -> Self {
+        match mistake {
+            Mistake::MissingField => Self::MissingField,
+            Mistake::UnknownField => Self::UnknownField,
+            Mistake::WrongType => Self::WrongType,
+            Mistake::InvalidValue => Self::InvalidValue,
+        }
+    }
+}
+
+impl Codes for Code {
+    fn unknown(name: &str, known: &[&str]) -> String {
+        format!("there is no member `{}` here; known are {}", shorten(name), known.join(", "))
+    }
+}
+
 /// A document that is refused: what is wrong, where, and what would be right.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{detail} at `{at}`")]
-pub struct Refusal {
-    /// What is wrong.
-    pub code: Code,
-    /// The place in the document.
-    pub at: Pointer,
-    /// What is wrong, in words, and what would be right.
-    pub detail: String,
-    /// The limit that was passed, if one was.
-    pub limit: Option<Exceeded>,
-}
-
-impl Refusal {
-    pub(crate) fn new(code: Code, at: Pointer, detail: impl Into<String>) -> Self {
-        Self { code, at, detail: detail.into(), limit: None }
-    }
-
-    pub(crate) fn limit(code: Code, at: Pointer, name: &str, max: usize, got: usize) -> Self {
-        let limit = Exceeded { name: name.to_owned(), max: max as u64, got: got as u64 };
-        Self { code, at, detail: format!("{name} is at most {max}, here {got}"), limit: Some(limit) }
-    }
-}
-
-impl From<ParseError> for Refusal {
-    fn from(error: ParseError) -> Self {
-        let detail = error.to_string();
-        let detail = detail.split(" at `").next().unwrap_or_default().to_owned();
-        Self { code: Code::Json(error.code), at: error.at, detail, limit: error.limit }
-    }
-}
+pub type Refusal = json::Refusal<Code>;

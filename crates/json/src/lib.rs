@@ -14,6 +14,7 @@ mod pointer;
 mod canonical;
 mod build;
 mod instant;
+mod read;
 pub mod yaml;
 
 pub use build::{Builder, Open, Piece};
@@ -22,6 +23,7 @@ pub use document::{Document, Elements, Kind, Members, Node, Text};
 pub use instant::Instant;
 pub use parse::{Code, Exceeded, Limits, ParseError, number};
 pub use pointer::{InvalidPointer, Pointer};
+pub use read::{At, Codes, Mistake, Refusal, Refuse};
 pub use serde_json::{Value, json};
 
 /// The members of a [`Value`] that is an object.

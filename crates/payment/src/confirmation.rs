@@ -6,7 +6,7 @@
 
 use crate::keyring::{Keyring, sign_listed};
 use crate::money;
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use crate::session::Session;
 use aql::Money;

@@ -3,7 +3,7 @@
 //! INVARIANT: nothing of an intent changes a mandate; what an intent asks for is only ever intersected with it.
 
 use crate::keyring::Keyring;
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use aql::Money;
 use json::{Document, Instant};
@@ -117,7 +117,7 @@ impl Mandate {
         constraints.closed(&CONSTRAINTS)?;
         let allowed_primitives = constraints.strings("allowed_commerce_primitives")?;
         if let Some(other) = allowed_primitives.iter().flatten().position(|name| !PRIMITIVES.contains(&name.as_str())) {
-            let place = constraints.place.child("allowed_commerce_primitives").child(other);
+            let place = constraints.at.child("allowed_commerce_primitives").child(other);
             return Err(Refusal::new(Code::InvalidValue, "this is no commerce primitive").placed(place));
         }
         let confirmation = constraints.member("require_confirmation_above");

@@ -3,66 +3,32 @@
 use crate::money::{DECIMALS_MAX, money};
 use crate::refusal::{Code, Refusal};
 use aql::{Amount, Money};
-use json::{Instant, Kind, Node, Pointer};
+use json::Instant;
 use trust::{Did, Digest};
 
 /// A value and where it stands.
-#[derive(Clone, Debug)]
-pub(crate) struct At<'a> {
-    pub(crate) node: Node<'a>,
-    pub(crate) place: Pointer,
+pub(crate) type At<'a> = json::At<'a, Refusal>;
+
+/// The members that payment documents have.
+pub(crate) trait Values: Sized {
+    fn text(&self, name: &str) -> Result<String, Refusal>;
+    /// A list of strings that may be absent.
+    fn strings(&self, name: &str) -> Result<Option<Vec<String>>, Refusal>;
+    fn did(&self, name: &str) -> Result<Did, Refusal>;
+    fn urn(&self, name: &str, prefix: &str) -> Result<String, Refusal>;
+    fn instant(&self, name: &str) -> Result<Instant, Refusal>;
+    fn digest(&self, name: &str) -> Result<Digest, Refusal>;
+    /// Money whose amount is called `amount` in mandates and `value` in sessions and settlements.
+    fn money(&self, name: &str, amount: &str) -> Result<Money, Refusal>;
+    /// One of a closed set of words.
+    fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<T, Refusal>;
+    /// The closed objects of a single signature and of listed ones; what they prove is looked at elsewhere.
+    fn signature(&self) -> Result<(), Refusal>;
+    fn signatures(&self) -> Result<(), Refusal>;
 }
 
-impl<'a> At<'a> {
-    pub(crate) fn root(node: Node<'a>) -> Self {
-        Self { node, place: Pointer::root() }
-    }
-
-    pub(crate) fn refuse<T>(&self, code: Code, detail: impl Into<String>) -> Result<T, Refusal> {
-        Err(Refusal::new(code, detail).placed(self.place.clone()))
-    }
-
-    fn wrong_type<T>(&self, expected: &str) -> Result<T, Refusal> {
-        self.refuse(Code::WrongType, format!("{expected} belongs here, not {}", self.node.kind().name()))
-    }
-
-    /// An object that has no member beyond those named.
-    pub(crate) fn closed(&self, members: &[&str]) -> Result<(), Refusal> {
-        if self.node.kind() != Kind::Object {
-            return self.wrong_type("an object");
-        }
-        match self.node.members().find(|(name, _)| !members.contains(name)) {
-            Some((name, _)) => {
-                let detail = format!("there is no such member here; known are {}", members.join(", "));
-                Err(Refusal::new(Code::UnknownField, detail).placed(self.place.child(name)))
-            }
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn member(&self, name: &str) -> Option<Self> {
-        self.node.get(name).map(|node| Self { node, place: self.place.child(name) })
-    }
-
-    pub(crate) fn required(&self, name: &str) -> Result<Self, Refusal> {
-        self.member(name).ok_or_else(|| {
-            Refusal::new(Code::MissingField, format!("the member `{name}` is missing")).placed(self.place.child(name))
-        })
-    }
-
-    pub(crate) fn elements(&self) -> Result<Vec<Self>, Refusal> {
-        if self.node.kind() != Kind::Array {
-            return self.wrong_type("an array");
-        }
-        let place = |(position, node): (usize, Node<'a>)| Self { node, place: self.place.child(position) };
-        Ok(self.node.elements().enumerate().map(place).collect())
-    }
-
-    pub(crate) fn string(&self) -> Result<&'a str, Refusal> {
-        self.node.as_str().map_or_else(|| self.wrong_type("a string"), Ok)
-    }
-
-    pub(crate) fn text(&self, name: &str) -> Result<String, Refusal> {
+impl Values for At<'_> {
+    fn text(&self, name: &str) -> Result<String, Refusal> {
         let member = self.required(name)?;
         match member.string()? {
             "" => member.refuse(Code::InvalidValue, "this is empty"),
@@ -70,20 +36,19 @@ impl<'a> At<'a> {
         }
     }
 
-    /// A list of strings that may be absent.
-    pub(crate) fn strings(&self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
+    fn strings(&self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
         let list = self.member(name).filter(|list| !list.node.is_null());
         let read = |list: Self| list.elements()?.iter().map(|entry| entry.string().map(str::to_owned)).collect();
         list.map(read).transpose()
     }
 
-    pub(crate) fn did(&self, name: &str) -> Result<Did, Refusal> {
+    fn did(&self, name: &str) -> Result<Did, Refusal> {
         let member = self.required(name)?;
         Did::parse(member.string()?)
-            .map_err(|error| Refusal::new(Code::Below(error.code()), error.to_string()).placed(member.place.clone()))
+            .map_err(|error| Refusal::new(Code::Below(error.code()), error.to_string()).placed(member.at.clone()))
     }
 
-    pub(crate) fn urn(&self, name: &str, prefix: &str) -> Result<String, Refusal> {
+    fn urn(&self, name: &str, prefix: &str) -> Result<String, Refusal> {
         let member = self.required(name)?;
         match member.string()? {
             text if text
@@ -96,7 +61,7 @@ impl<'a> At<'a> {
         }
     }
 
-    pub(crate) fn instant(&self, name: &str) -> Result<Instant, Refusal> {
+    fn instant(&self, name: &str) -> Result<Instant, Refusal> {
         let member = self.required(name)?;
         Instant::parse_rfc3339(member.string()?).map_or_else(
             || member.refuse(Code::InvalidTimestamp, "an RFC 3339 date and time with an offset belongs here"),
@@ -104,14 +69,13 @@ impl<'a> At<'a> {
         )
     }
 
-    pub(crate) fn digest(&self, name: &str) -> Result<Digest, Refusal> {
+    fn digest(&self, name: &str) -> Result<Digest, Refusal> {
         let member = self.required(name)?;
         let digest = Digest::read(member.string()?);
         digest.map_or_else(|| member.refuse(Code::InvalidValue, "`sha256:` and 64 hexadecimal digits belong here"), Ok)
     }
 
-    /// Money whose amount is called `amount` in mandates and `value` in sessions and settlements.
-    pub(crate) fn money(&self, name: &str, amount: &str) -> Result<Money, Refusal> {
+    fn money(&self, name: &str, amount: &str) -> Result<Money, Refusal> {
         let block = self.required(name)?;
         block.closed(&[amount, "currency"])?;
         let (number, currency) = (block.required(amount)?, block.required("currency")?);
@@ -128,8 +92,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// One of a closed set of words.
-    pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<T, Refusal> {
+    fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<T, Refusal> {
         let member = self.required(name)?;
         let text = member.string()?;
         match words.iter().find(|(word, _)| *word == text) {
@@ -141,12 +104,11 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The closed objects of a single signature and of listed ones; what they prove is looked at elsewhere.
-    pub(crate) fn signature(&self) -> Result<(), Refusal> {
+    fn signature(&self) -> Result<(), Refusal> {
         self.required("signature")?.closed(&["alg", "kid", "value"])
     }
 
-    pub(crate) fn signatures(&self) -> Result<(), Refusal> {
+    fn signatures(&self) -> Result<(), Refusal> {
         self.required("signatures")?.elements()?.iter().try_for_each(|entry| entry.closed(&["by", "alg", "value"]))
     }
 }

@@ -8,7 +8,7 @@ use crate::confirmation::Confirmation;
 use crate::keyring::{Keyring, digest};
 use crate::mandate::Mandate;
 use crate::money::written;
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use json::{Document, Instant, Node, Value, json};
 use trust::{Did, Digest};

@@ -3,7 +3,7 @@
 //! `spec/refusals.toml` lists every code with advice. Where the published settlement confirmation has a word for the
 //! reason, the code is that word.
 
-use json::Pointer;
+use json::{Codes, Mistake, Pointer, Refuse};
 
 /// Why a document or a step is refused; the names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,6 +126,19 @@ impl Code {
     }
 }
 
+impl From<Mistake> for Code {
+    fn from(mistake: Mistake) -> Self {
+        match mistake {
+            Mistake::MissingField => Self::MissingField,
+            Mistake::UnknownField => Self::UnknownField,
+            Mistake::WrongType => Self::WrongType,
+            Mistake::InvalidValue => Self::InvalidValue,
+        }
+    }
+}
+
+impl Codes for Code {}
+
 /// A payment or a document that is refused: what is wrong, where, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail} at `{at}`")]
@@ -158,6 +171,14 @@ impl Refusal {
     pub fn placed(mut self, at: Pointer) -> Self {
         self.at = at;
         self
+    }
+}
+
+impl Refuse for Refusal {
+    type Code = Code;
+
+    fn refuse(code: Code, at: Pointer, detail: String) -> Self {
+        Self { code, at, detail }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::keyring::{Keyring, digest};
 use crate::mandate::{Mandate, PRIMITIVES};
 use crate::money;
 use crate::plan::Planned;
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use aql::{Money, PaymentConstraints};
 use json::{Document, Instant, Node, Value, json};
@@ -131,7 +131,7 @@ impl Request {
         if let (Some(block), None) = (&block, &intent_id) {
             return block.refuse(Code::LinkBroken, "constraints of an intent come with its `intent_id`");
         }
-        let constraints = block.map(|block| PaymentConstraints::of(block.node, block.place)).transpose()?;
+        let constraints = block.map(|block| PaymentConstraints::of(block.node, block.at)).transpose()?;
         let primitive = root.text("commerce_primitive")?;
         if !PRIMITIVES.contains(&primitive.as_str()) {
             return root.required("commerce_primitive")?.refuse(Code::InvalidValue, "this is no commerce primitive");

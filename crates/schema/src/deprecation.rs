@@ -5,7 +5,7 @@
 
 use crate::identifier::SchemaId;
 use crate::profile::{CompatibilityProfile, Entry};
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use crate::version::Version;
 use json::{Instant, Pointer, Value, json};
@@ -78,7 +78,7 @@ impl Deprecation {
         let (announced_at, sunset) = (at.required("announced_at")?.instant()?, at.required("sunset")?.instant()?);
         let successor = at.member("successor").map(|version| Version::read(&version)).transpose()?;
         let mapping = at.member("mapping").map(|url| url.string().map(str::to_owned)).transpose()?;
-        Ok(Self { successor, mapping, ..Self::dated(announced_at, sunset, &at.place)? })
+        Ok(Self { successor, mapping, ..Self::dated(announced_at, sunset, &at.at)? })
     }
 
     pub(crate) fn to_value(&self) -> Value {

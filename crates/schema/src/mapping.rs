@@ -22,7 +22,7 @@ pub use translate::{Loss, LossKind, OUTPUT_BYTES_FREE, OUTPUT_FACTOR_MAX, Transl
 pub use translator::{Translated, Translator};
 
 use crate::identifier::SchemaId;
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use crate::version::Version;
 use json::{Document, Instant, Node, Value, json};
@@ -279,11 +279,11 @@ fn steps(at: &At<'_>, source: Edition, destination: Edition) -> Result<Vec<Step>
     };
     if let Some(name) = MEMBERS.into_iter().find(|name| at.node.get(name).is_some()) {
         let detail = "a composed mapping has its rules inside its steps";
-        return Err(Refusal::new(Code::UnknownField, at.place.child(name), detail));
+        return Err(Refusal::new(Code::UnknownField, at.at.child(name), detail));
     }
     let elements = list.elements()?;
     if elements.is_empty() || elements.len() > STEPS_MAX {
-        let place = list.place.clone();
+        let place = list.at.clone();
         return Err(Refusal::limit(Code::MappingTooLarge, place, "mapping.steps", STEPS_MAX, elements.len()));
     }
     let mut steps = Vec::with_capacity(elements.len());
@@ -297,7 +297,7 @@ fn steps(at: &At<'_>, source: Edition, destination: Edition) -> Result<Vec<Step>
         };
         steps.push(step);
     }
-    route::check_chain(&steps, &list.place)?;
+    route::check_chain(&steps, &list.at)?;
     let ends = (steps.first().map(|step| &step.source), steps.last().map(|step| &step.destination));
     if ends != (Some(&source), Some(&destination)) {
         return list.refuse(Code::RouteMissing, "the steps lead from `source` to `destination`");

@@ -5,7 +5,7 @@
 use crate::deprecation::Deprecation;
 use crate::identifier::SchemaId;
 use crate::mapping::Directionality;
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use crate::version::Version;
 use json::{Node, Value, json};
@@ -64,7 +64,7 @@ impl CompatibilityProfile {
         let at = At::root(node);
         let members = at.members()?;
         if members.len() > SCHEMAS_MAX {
-            return Err(Refusal::limit(Code::ProfileInvalid, at.place, "profile.schemas", SCHEMAS_MAX, members.len()));
+            return Err(Refusal::limit(Code::ProfileInvalid, at.at, "profile.schemas", SCHEMAS_MAX, members.len()));
         }
         let mut schemas = BTreeMap::new();
         for (name, entry) in members {
@@ -93,7 +93,7 @@ impl Entry {
         let mut entry = Self { accepts, produces, default: Some(version), ..Self::default() };
         let links = at.list("mappings")?;
         if links.len() > MAPPINGS_MAX {
-            let place = at.place.child("mappings");
+            let place = at.at.child("mappings");
             return Err(Refusal::limit(Code::ProfileInvalid, place, "profile.mappings", MAPPINGS_MAX, links.len()));
         }
         for link in &links {
@@ -203,7 +203,7 @@ fn versions(at: &At<'_>) -> Result<BTreeSet<Version>, Refusal> {
         return at.refuse(Code::EmptyList, "at least one version belongs here");
     }
     if elements.len() > VERSIONS_MAX {
-        let place = at.place.clone();
+        let place = at.at.clone();
         return Err(Refusal::limit(Code::ProfileInvalid, place, "profile.versions", VERSIONS_MAX, elements.len()));
     }
     elements.iter().map(Version::read).collect()

@@ -5,7 +5,7 @@
 
 use crate::identifier::SchemaId;
 use crate::negotiate::Permits;
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::Refusal;
 use crate::version::Version;
 use json::{Node, Value, json};

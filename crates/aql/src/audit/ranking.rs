@@ -5,7 +5,7 @@
 use super::rule::Rule;
 use super::{Auditor, Decided, Returned};
 use crate::budget::Amount;
-use crate::read::Place;
+use crate::read::{Place, Values};
 use crate::resolve::rank::{INPUTS, quality, round, sum};
 use crate::resolve::{RANKING_ID, RANKING_VERSION};
 use json::Pointer;

@@ -11,7 +11,7 @@ use crate::confirmation::{Confirmation, Error, Settlement, Status};
 use crate::keyring::digest;
 use crate::mandate::Mandate;
 use crate::money::{self, sum};
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use crate::session::{Approval, Request, Session, SessionStatus};
 use aql::Amount;

@@ -1,6 +1,6 @@
 //! RFC 0020 B.1: what a wallet of the development role holds, and what it knows of those it pays.
 
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use aql::Amount;
 use json::{Document, Node};
@@ -85,8 +85,8 @@ impl Holdings {
         }
         let mut counterparties = BTreeMap::new();
         for (did, node) in root.member("counterparties").into_iter().flat_map(|list| list.node.members()) {
-            let place = root.place.child("counterparties").child(did);
-            counterparties.insert(did.to_owned(), Counterparty::read(&At { node, place })?);
+            let place = root.at.child("counterparties").child(did);
+            counterparties.insert(did.to_owned(), Counterparty::read(&At::new(node, place))?);
         }
         Ok(Self { instruments, counterparties, require_bank_account_vc: flag(&root, "require_bank_account_vc") })
     }

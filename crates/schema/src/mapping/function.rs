@@ -2,7 +2,7 @@
 //!
 //! INVARIANT: every function is total: it ends, in time linear in its input, with a value or with none.
 
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use json::{Instant, Kind, Value, json};
 

@@ -39,7 +39,7 @@ impl Path {
     pub(crate) fn read(at: &At<'_>) -> Result<Self, Refusal> {
         let text = at.string()?;
         if text.len() > PATH_BYTES_MAX {
-            let place = at.place.clone();
+            let place = at.at.clone();
             return Err(Refusal::limit(Code::MappingTooLarge, place, "mapping.path_bytes", PATH_BYTES_MAX, text.len()));
         }
         if let Err(error) = Pointer::parse(text) {
@@ -48,7 +48,7 @@ impl Path {
         let segments: Result<Vec<String>, _> = Pointer::segments(text).collect();
         let segments = segments.or_else(|error| at.refuse(Code::InvalidPointer, error.to_string()))?;
         if segments.len() > PATH_SEGMENTS_MAX {
-            let (place, got) = (at.place.clone(), segments.len());
+            let (place, got) = (at.at.clone(), segments.len());
             return Err(Refusal::limit(Code::MappingTooLarge, place, "mapping.path_segments", PATH_SEGMENTS_MAX, got));
         }
         Ok(Self(segments.into_iter().map(segment).collect()))

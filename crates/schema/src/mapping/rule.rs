@@ -6,7 +6,7 @@
 use super::function::{Derivation, Function};
 use super::path::{Path, Segment};
 use super::plan::Plan;
-use crate::read::At;
+use crate::read::{At, Values};
 use crate::refusal::{Code, Refusal};
 use json::{Pointer, Value, json};
 
@@ -112,7 +112,7 @@ impl Body {
     /// Reads the members of a body out of an object that may have others.
     pub(crate) fn read(at: &At<'_>, count: &mut usize, depth: usize) -> Result<Self, Refusal> {
         if depth > DEPTH_MAX {
-            return Err(Refusal::limit(Code::MappingTooLarge, at.place.clone(), "mapping.depth", DEPTH_MAX, depth));
+            return Err(Refusal::limit(Code::MappingTooLarge, at.at.clone(), "mapping.depth", DEPTH_MAX, depth));
         }
         let mut body = Self { passthrough: at.flag("passthrough")?, ..Self::default() };
         for rule in at.list("rules")? {
@@ -147,7 +147,7 @@ impl Body {
             let to = Path::read(&derived.required("to")?)?;
             body.derived.push(Derived { to, function: Derivation::read(&derived)?, from });
         }
-        body.settled().map_err(|detail| Refusal::new(Code::RulesOverlap, at.place.clone(), detail))
+        body.settled().map_err(|detail| Refusal::new(Code::RulesOverlap, at.at.clone(), detail))
     }
 
     /// Checks that no two rules meet, and makes the plan.
@@ -250,7 +250,7 @@ impl Body {
 fn counted(count: &mut usize, at: &At<'_>) -> Result<(), Refusal> {
     *count += 1;
     if *count > RULES_MAX {
-        return Err(Refusal::limit(Code::MappingTooLarge, at.place.clone(), "mapping.rules", RULES_MAX, *count));
+        return Err(Refusal::limit(Code::MappingTooLarge, at.at.clone(), "mapping.rules", RULES_MAX, *count));
     }
     Ok(())
 }
@@ -391,7 +391,7 @@ fn pairs(at: &At<'_>) -> Result<Vec<(Value, Value)>, Refusal> {
     let entries = at.elements()?;
     let mut pairs: Vec<(Value, Value)> = Vec::with_capacity(entries.len());
     if entries.is_empty() || entries.len() > ENTRIES_MAX {
-        let place = at.place.clone();
+        let place = at.at.clone();
         return Err(Refusal::limit(Code::MappingTooLarge, place, "mapping.entries", ENTRIES_MAX, entries.len()));
     }
     for entry in &entries {
