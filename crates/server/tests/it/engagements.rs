@@ -48,6 +48,11 @@ fn document(name: &str, owner: &SigningKey) -> String {
 impl House {
     /// A node that hosts two agents of the provider.
     async fn hosting(strangers: bool) -> Self {
+        Self::hosting_at(strangers, None).await
+    }
+
+    /// The same under a public name.
+    async fn hosting_at(strangers: bool, base: Option<&str>) -> Self {
         let house = Self::open().await;
         let configuration = Configuration::read(HOST.as_bytes(), Path::new("."), &|_| None).unwrap();
         let documents = ["greeter", "other.greeter"]
@@ -58,7 +63,7 @@ impl House {
         let engagements = Engagements::open(Arc::clone(&house.node), hosting).await.unwrap();
         let listening = Listening::on("127.0.0.1:0".parse().unwrap(), None).await.unwrap();
         let url = listening.url();
-        let router = server::hosting(Arc::clone(&house.node), engagements, None, false);
+        let router = server::hosting(Arc::clone(&house.node), engagements, base, false);
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(server::serve(listening, Arc::clone(&house.node), router, async {
             let _ = stopped.await;
@@ -74,7 +79,7 @@ impl House {
         let bytes = body.as_deref().unwrap_or_default().as_bytes();
         let request = Request { method: method.as_str(), target: &target, headers: Headers::new(&[]), body: bytes };
         let (keyid, nonce) = (key.key_id().to_string(), format!("n{}", NONCE.fetch_add(1, Ordering::Relaxed)));
-        let secret = SecretKey::from(key.clone());
+        let secret = secret(key);
         let signing = Signing { key: &secret, keyid: &keyid, created: SECONDS, expires: SECONDS + 60, nonce: &nonce };
         let mut sent = self.request(method, path);
         for (name, value) in sign(&request, &signing, &COMPONENTS) {
@@ -105,6 +110,12 @@ impl House {
     }
 }
 
+/// The secret of one of those who take part.
+fn secret(key: &SigningKey) -> SecretKey {
+    let all = [1, 2, 9].map(|number| SigningKey::from_seed([number; 32]));
+    all.into_iter().find(|known| known.did_key() == key.did_key()).unwrap().into()
+}
+
 /// The same house with a client that is not sent on.
 fn not_followed(mut house: House) -> House {
     let tls = crate::client_tls(rustls::RootCertStore::empty(), rustls::DEFAULT_VERSIONS);
@@ -132,6 +143,15 @@ async fn every_agent_is_shown_at_an_address_of_its_own_as_its_owner_wrote_it() {
     let plain = House::open().await;
     plain.get("/agents").await.refused(&plain.node, 404, "agent_not_found");
     plain.post("/agents/greeter", &json!({"text": "x"})).await.refused(&plain.node, 404, "agent_not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_are_advertised_as_references_where_they_are_served_by_https() {
+    let house = House::hosting_at(false, Some("https://node.example")).await;
+    let listed = house.get("/agents").await.json();
+    assert_eq!(listed["agents"][0]["reference"], "oagent://node.example/agents/greeter");
+    let plain = House::hosting(false).await.get("/agents").await.json();
+    assert!(plain["agents"][0].get("reference").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
