@@ -81,7 +81,7 @@ impl House {
         let (keyid, nonce) = (key.key_id().to_string(), format!("n{}", NONCE.fetch_add(1, Ordering::Relaxed)));
         let secret = secret(key);
         let signing = Signing { key: &secret, keyid: &keyid, created: SECONDS, expires: SECONDS + 60, nonce: &nonce };
-        let mut sent = self.request(method, path);
+        let mut sent = self.request(method.clone(), path);
         for (name, value) in sign(&request, &signing, &COMPONENTS) {
             sent = sent.header(name, value);
         }
