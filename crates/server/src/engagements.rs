@@ -147,15 +147,22 @@ fn with(mut response: Response<Body>, name: HeaderName, value: &str) -> Response
 
 async fn list(State(shared): State<Shared>, coming: Coming) -> Response<Body> {
     let hosting = coming.hosting(&shared);
+    let base = shared.base(&coming.headers, &coming.uri);
     let listed = hosting.map(|hosting| {
         let agents: Vec<Value> = hosting
             .hosted()
             .map(|hosted| {
                 let agent = &hosted.agent;
-                json!({
+                let address = format!("{base}/agents/{}", agent.name);
+                let mut listed = json!({
                     "name": agent.name.as_str(), "description": agent.description, "owner": agent.owner,
-                    "document": agent.digest(), "address": format!("/agents/{}", agent.name),
-                })
+                    "document": agent.digest(), "address": address,
+                });
+                // By this other servers refer to it; the text knows it for https alone.
+                if let (Some(rest), Some(members)) = (address.strip_prefix("https://"), listed.as_object_mut()) {
+                    members.insert("reference".to_owned(), json!(format!("oagent://{rest}")));
+                }
+                listed
             })
             .collect();
         reply::json(&json!({"agents": agents}))

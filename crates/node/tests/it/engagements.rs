@@ -365,10 +365,10 @@ model: m
             "capabilities: {clerk: {}}\nexposes: {who: recent.clerk.outputs.who, words: recent.clerk.outputs.text}\n",
         ),
         agent("again", "capabilities: {'oagent://again': {}}\n"),
-        agent("yes", "exposes: {approved: 'true'}\n"),
-        agent("no", ""),
-        agent("with-yes", &reviewed.replace("REVIEWER", "yes")),
-        agent("with-no", &reviewed.replace("REVIEWER", "oagent://no")),
+        agent("agrees", "exposes: {approved: 'true'}\n"),
+        agent("declines", ""),
+        agent("with-yes", &reviewed.replace("REVIEWER", "agrees")),
+        agent("with-no", &reviewed.replace("REVIEWER", "oagent://declines")),
     ];
     let engagements = open(&house, models, documents).await;
     let id = engagements.begin("head", Some(USER), "delegate").await.unwrap();

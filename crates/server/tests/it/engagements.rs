@@ -48,6 +48,11 @@ fn document(name: &str, owner: &SigningKey) -> String {
 impl House {
     /// A node that hosts two agents of the provider.
     async fn hosting(strangers: bool) -> Self {
+        Self::hosting_at(strangers, None).await
+    }
+
+    /// The same under a public name.
+    async fn hosting_at(strangers: bool, base: Option<&str>) -> Self {
         let house = Self::open().await;
         let configuration = Configuration::read(HOST.as_bytes(), Path::new("."), &|_| None).unwrap();
         let documents = ["greeter", "other.greeter"]
@@ -58,7 +63,7 @@ impl House {
         let engagements = Engagements::open(Arc::clone(&house.node), hosting).await.unwrap();
         let listening = Listening::on("127.0.0.1:0".parse().unwrap(), None).await.unwrap();
         let url = listening.url();
-        let router = server::hosting(Arc::clone(&house.node), engagements, None, false);
+        let router = server::hosting(Arc::clone(&house.node), engagements, base, false);
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(server::serve(listening, Arc::clone(&house.node), router, async {
             let _ = stopped.await;
@@ -67,14 +72,14 @@ impl House {
     }
 
     /// A request of somebody.
-    async fn as_whom(&self, whom: fn() -> SigningKey, method: Method, path: &str, body: Option<&Value>) -> Answer {
+    async fn as_whom(&self, key: &SigningKey, method: Method, path: &str, body: Option<&Value>) -> Answer {
         static NONCE: AtomicU64 = AtomicU64::new(0);
         let body = body.map(Value::to_string);
         let target = format!("{}{path}", self.url);
         let bytes = body.as_deref().unwrap_or_default().as_bytes();
         let request = Request { method: method.as_str(), target: &target, headers: Headers::new(&[]), body: bytes };
-        let (keyid, nonce) = (whom().key_id().to_string(), format!("n{}", NONCE.fetch_add(1, Ordering::Relaxed)));
-        let secret = SecretKey::from(whom());
+        let (keyid, nonce) = (key.key_id().to_string(), format!("n{}", NONCE.fetch_add(1, Ordering::Relaxed)));
+        let secret = secret(key);
         let signing = Signing { key: &secret, keyid: &keyid, created: SECONDS, expires: SECONDS + 60, nonce: &nonce };
         let mut sent = self.request(method.clone(), path);
         for (name, value) in sign(&request, &signing, &COMPONENTS) {
@@ -87,8 +92,8 @@ impl House {
     }
 
     /// Begins an engagement as somebody; the path of its state.
-    async fn begin(&self, whom: fn() -> SigningKey, text: &str) -> String {
-        let answer = self.as_whom(whom, Method::POST, "/agents/greeter", Some(&json!({"text": text}))).await;
+    async fn begin(&self, key: &SigningKey, text: &str) -> String {
+        let answer = self.as_whom(key, Method::POST, "/agents/greeter", Some(&json!({"text": text}))).await;
         self.place_of(&answer)
     }
 
@@ -98,11 +103,17 @@ impl House {
         answer.header("location").strip_prefix(&self.url).unwrap().to_owned()
     }
 
-    async fn state(&self, whom: fn() -> SigningKey, place: &str) -> Value {
-        let answer = self.as_whom(whom, Method::GET, &format!("{place}?wait=20"), None).await;
+    async fn state(&self, key: &SigningKey, place: &str) -> Value {
+        let answer = self.as_whom(key, Method::GET, &format!("{place}?wait=20"), None).await;
         assert_eq!(answer.status.as_u16(), 200, "{}", String::from_utf8_lossy(&answer.bytes));
         answer.json()
     }
+}
+
+/// The secret of one of those who take part.
+fn secret(key: &SigningKey) -> SecretKey {
+    let all = [1, 2, 9].map(|number| SigningKey::from_seed([number; 32]));
+    all.into_iter().find(|known| known.did_key() == key.did_key()).unwrap().into()
 }
 
 /// The same house with a client that is not sent on.
@@ -135,24 +146,33 @@ async fn every_agent_is_shown_at_an_address_of_its_own_as_its_owner_wrote_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn agents_are_advertised_as_references_where_they_are_served_by_https() {
+    let house = House::hosting_at(false, Some("https://node.example")).await;
+    let listed = house.get("/agents").await.json();
+    assert_eq!(listed["agents"][0]["reference"], "oagent://node.example/agents/greeter");
+    let plain = House::hosting(false).await.get("/agents").await.json();
+    assert!(plain["agents"][0].get("reference").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_post_begins_a_new_engagement_and_answers_303_to_its_state() {
     let house = not_followed(House::hosting(false).await);
-    let (first, second) = (house.begin(asker, "hello").await, house.begin(asker, "hello").await);
+    let (first, second) = (house.begin(&asker(), "hello").await, house.begin(&asker(), "hello").await);
     assert_ne!(first, second);
     assert!(first.strip_prefix("/engagements/").unwrap().len() >= 22, "128 bits at least");
-    let state = house.state(asker, &first).await;
+    let state = house.state(&asker(), &first).await;
     assert_eq!(state["status"], "completed");
     assert_eq!(state["result"], json!({"text": "Good day.", "exposes": {}}));
-    let answer = house.as_whom(asker, Method::POST, "/agents/greeter", Some(&json!("hello"))).await;
+    let answer = house.as_whom(&asker(), Method::POST, "/agents/greeter", Some(&json!("hello"))).await;
     house.place_of(&answer);
     for body in [json!({"text": 1}), json!({"text": "a", "more": 1}), json!([]), json!({})] {
-        let answer = house.as_whom(asker, Method::POST, "/agents/greeter", Some(&body)).await;
+        let answer = house.as_whom(&asker(), Method::POST, "/agents/greeter", Some(&body)).await;
         answer.refused(&house.node, 400, "engagement_input_invalid");
     }
     let long = json!({"text": "x".repeat(32 * 1024 + 1)});
-    let answer = house.as_whom(asker, Method::POST, "/agents/greeter", Some(&long)).await;
+    let answer = house.as_whom(&asker(), Method::POST, "/agents/greeter", Some(&long)).await;
     answer.refused(&house.node, 413, "engagement_text_too_long");
-    let answer = house.as_whom(asker, Method::POST, "/agents/nobody", Some(&json!("x"))).await;
+    let answer = house.as_whom(&asker(), Method::POST, "/agents/nobody", Some(&json!("x"))).await;
     answer.refused(&house.node, 404, "agent_not_found");
     let answer = house.post("/agents/greeter", &json!("x")).await;
     answer.refused(&house.node, 401, "authentication_required");
@@ -177,8 +197,9 @@ async fn strangers_are_let_in_where_the_operator_says_so_and_a_client_follows_th
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_reads_or_moves_the_engagement_of_another() {
     let house = not_followed(House::hosting(false).await);
-    let place = house.begin(asker, "write").await;
-    let state = house.state(asker, &place).await;
+    let place = house.begin(&asker(), "write").await;
+    let stranger = SigningKey::from_seed([9; 32]);
+    let state = house.state(&asker(), &place).await;
     assert_eq!(state["status"], "awaiting-review");
     let review = format!("{place}/reviews/{}", state["review"]["id"].as_str().unwrap());
     let decision = json!({"decision": "approve", "digest": "x"});
@@ -194,7 +215,7 @@ async fn nobody_reads_or_moves_the_engagement_of_another() {
         (Method::GET, "/engagements/nothing".to_owned(), None),
     ];
     for (method, path, body) in &tries {
-        let answer = house.as_whom(|| SigningKey::from_seed([9; 32]), method.clone(), path, body.as_ref()).await;
+        let answer = house.as_whom(&stranger, method.clone(), path, body.as_ref()).await;
         answer.refused(&house.node, 404, "engagement_not_found");
         let answer = match body {
             Some(body) => house.send(method.clone(), path, body).await,
@@ -202,9 +223,9 @@ async fn nobody_reads_or_moves_the_engagement_of_another() {
         };
         answer.refused(&house.node, 401, "authentication_required");
     }
-    let answer = house.as_whom(asker, Method::GET, &review, None).await;
+    let answer = house.as_whom(&asker(), Method::GET, &review, None).await;
     answer.refused(&house.node, 403, "reviewer_not_allowed");
-    house.as_whom(asker, Method::GET, &format!("{place}/audit"), None).await.refused(
+    house.as_whom(&asker(), Method::GET, &format!("{place}/audit"), None).await.refused(
         &house.node,
         404,
         "engagement_not_found",
@@ -214,22 +235,22 @@ async fn nobody_reads_or_moves_the_engagement_of_another() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_review_is_listed_shown_decided_once_and_audited() {
     let house = not_followed(House::hosting(false).await);
-    let place = house.begin(asker, "write").await;
-    house.state(asker, &place).await;
-    let listed = house.as_whom(provider, Method::GET, "/reviews", None).await.json();
+    let place = house.begin(&asker(), "write").await;
+    house.state(&asker(), &place).await;
+    let listed = house.as_whom(&provider(), Method::GET, "/reviews", None).await.json();
     let review = &listed["reviews"][0];
     let path = format!("{place}/reviews/{}", review["id"].as_str().unwrap());
-    assert_eq!(house.as_whom(provider, Method::GET, &path, None).await.json(), *review);
+    assert_eq!(house.as_whom(&provider(), Method::GET, &path, None).await.json(), *review);
     let stale = json!({"decision": "approve", "digest": "0"});
-    let answer = house.as_whom(provider, Method::POST, &path, Some(&stale)).await;
+    let answer = house.as_whom(&provider(), Method::POST, &path, Some(&stale)).await;
     answer.refused(&house.node, 409, "review_stale");
     let decision = json!({"decision": "approve", "digest": review["digest"], "reason": "fine"});
-    let answer = house.as_whom(provider, Method::POST, &path, Some(&decision)).await;
+    let answer = house.as_whom(&provider(), Method::POST, &path, Some(&decision)).await;
     assert_eq!(house.place_of(&answer), place);
-    assert_eq!(house.state(asker, &place).await["result"]["text"], "Written.");
-    let answer = house.as_whom(provider, Method::POST, &path, Some(&decision)).await;
+    assert_eq!(house.state(&asker(), &place).await["result"]["text"], "Written.");
+    let answer = house.as_whom(&provider(), Method::POST, &path, Some(&decision)).await;
     answer.refused(&house.node, 409, "review_decided");
-    let trail = house.as_whom(provider, Method::GET, &format!("{place}/audit"), None).await.json();
+    let trail = house.as_whom(&provider(), Method::GET, &format!("{place}/audit"), None).await.json();
     let steps: Vec<&str> =
         trail["steps"].as_array().unwrap().iter().map(|step| step["step"].as_str().unwrap()).collect();
     let taken = [
@@ -248,15 +269,15 @@ async fn a_review_is_listed_shown_decided_once_and_audited() {
         "answered",
     ];
     assert_eq!(steps, taken);
-    let mine = house.as_whom(asker, Method::GET, "/engagements", None).await.json();
+    let mine = house.as_whom(&asker(), Method::GET, "/engagements", None).await.json();
     assert_eq!(mine["engagements"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_a_guardrail_held_back_leaves_not_even_in_a_stream() {
     let house = not_followed(House::hosting(false).await);
-    let place = house.begin(asker, "tell").await;
-    let state = house.state(asker, &place).await;
+    let place = house.begin(&asker(), "tell").await;
+    let state = house.state(&asker(), &place).await;
     assert_eq!((state["status"].as_str(), state["error"]["code"].as_str()), (Some("failed"), Some("guardrail_failed")));
     assert!(!state.to_string().contains("MARKER"));
     let target = format!("{}{place}", house.url);
@@ -271,6 +292,6 @@ async fn nothing_that_a_guardrail_held_back_leaves_not_even_in_a_stream() {
     assert!(streamed.header("content-type").starts_with("text/event-stream"));
     let text = String::from_utf8(streamed.bytes).unwrap();
     assert!(text.contains("event: status") && text.contains("guardrail_failed") && !text.contains("MARKER"), "{text}");
-    let answer = house.as_whom(asker, Method::POST, &format!("{place}/messages"), Some(&json!("x"))).await;
+    let answer = house.as_whom(&asker(), Method::POST, &format!("{place}/messages"), Some(&json!("x"))).await;
     answer.refused(&house.node, 409, "engagement_over");
 }
