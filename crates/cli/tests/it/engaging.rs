@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// What the agent of an example says to these lines; the steps as JSON.
 fn talk(home: &Home, agent: &str, lines: &str, more: &[&str]) -> Vec<Value> {
-    let file = format!("examples/agents/{agent}.yaml");
+    let file = format!("examples/agents/house/{agent}.yaml");
     let ran = home.run_with(&[], lines, &[&["agent", "run", &file, "--json"], more].concat());
     let read = |line: &str| Document::parse(line.as_bytes(), &Limits::OURS).unwrap().root().to_value();
     assert!(ran.code <= 1, "{}{}", ran.out, ran.err);
@@ -35,7 +35,7 @@ fn the_receptionist_looks_up_withholds_and_is_guarded() {
     let steps = talk(&home, "receptionist", "What is the number of the director?\n", &[]);
     let last = steps.last().unwrap();
     assert_eq!((last["step"].as_str(), last["failure"].as_str()), (Some("failed"), Some("guardrail_failed")));
-    let shown = home.run_with(&[], "Where is Moretti?\n", &["agent", "run", "examples/agents/receptionist.yaml"]);
+    let shown = home.run_with(&[], "Where is Moretti?\n", &["agent", "run", "examples/agents/house/receptionist.yaml"]);
     shown.exits(0).says("2.14");
 }
 
@@ -81,9 +81,9 @@ fn the_chief_has_others_do_it() {
 #[test]
 fn a_node_hosts_agents_as_the_text_says() {
     let home = Home::new("hosting");
-    let node = Node::start_with(&home, "127.0.0.1:0", &["--agents", "examples/agents", "--agents-for-strangers"]);
+    let node = Node::start_with(&home, "127.0.0.1:0", &["--agents", "examples/agents/house", "--agents-for-strangers"]);
     for name in ["buyer", "chief", "correspondent", "receptionist"] {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents/house");
         let written = std::fs::read_to_string(root.join(format!("{name}.yaml"))).unwrap();
         assert_eq!(node.get(&format!("/agents/{name}")), written, "S1, S4: byte for byte");
         let to = ["--to", &node.url];
@@ -128,7 +128,7 @@ fn a_reviewer_decides_at_the_command_line() {
     home.run(&["keys", "new"]).exits(0);
     let key = home.run(&["keys", "show", "--json"]).exits(0).json();
     std::fs::create_dir_all(home.path("agents")).unwrap();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents/house");
     for name in ["correspondent.yaml", "receptionist.yaml", "buyer.yaml", "chief.yaml"] {
         std::fs::copy(root.join(name), home.path(&format!("agents/{name}"))).unwrap();
     }

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  rialto agent run examples/agents/receptionist.yaml
+  rialto agent run examples/agents/house/receptionist.yaml
   echo 'What time is it in Venice?' | rialto agent run examples/agents/time/timekeeper.yaml --json
 
 What you write is said to the agent, line by line; the end of the input ends the engagement. Whoever the document asks to
