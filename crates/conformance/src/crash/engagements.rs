@@ -11,8 +11,6 @@ use anyhow::{Context, Result, ensure};
 use json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -183,15 +181,9 @@ impl House {
 
     fn begin(&mut self, text: &str) -> Result<String> {
         let body = json!({"text": text}).to_string();
-        // The answer is a 303, which the usual line does not take for one; so it is read as it comes.
-        let mut stream = TcpStream::connect(self.node()?.authority())?;
-        let head =
-            "POST /agents/writer HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json";
-        stream.write_all(format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).as_bytes())?;
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply)?;
-        let (_, said) = reply.split_once("\r\n\r\n").context("no engagement was begun")?;
-        let said: Value = serde_json::from_str(said).with_context(|| reply.clone())?;
+        let reply = self.node()?.line().send("POST", "/agents/writer", body.as_bytes())?;
+        let said: Value = serde_json::from_slice(&reply.body).context("no engagement was begun")?;
+        ensure!(reply.status == 303, "{}: {said}", reply.status);
         Ok(said.get("engagement").and_then(Value::as_str).context("the engagement has no name")?.to_owned())
     }
 
