@@ -34,12 +34,6 @@ fn a_kill_at_any_storage_call_loses_nothing() {
 }
 
 #[test]
-fn a_kill_at_any_step_of_an_engagement_loses_nothing_and_does_nothing_twice() {
-    let faults = clean(crash::engagements(&program(&Home::new("engagements")), 1, &mut |_| {}).unwrap());
-    assert_eq!((faults.count("kills"), faults.count("calls whose outcome nobody knew")), (9, 2), "{faults:?}");
-}
-
-#[test]
 fn a_disk_that_fails_once_ends_writing_and_loses_nothing() {
     if skipped(crash::strace_is_missing()) {
         return;
