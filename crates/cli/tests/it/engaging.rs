@@ -61,7 +61,7 @@ fn the_buyer_procures_through_an_intent_within_its_budget() {
     let steps = talk(&home, "buyer", "My parcel goes to Lyon\n", &["--data", &data]);
     assert!(answers(&steps)[0].contains("urn:oap:offer:"), "{steps:?}");
     let exposed = steps.iter().find(|step| step["step"] == "answered").unwrap();
-    assert_eq!(exposed["exposes"]["offers"].as_array().unwrap().len(), 1);
+    assert!(!exposed["exposes"]["offers"].as_array().unwrap().is_empty());
     let steps = talk(&home, "buyer", "Buy me a palace\n", &["--data", &data]);
     assert_eq!(answers(&steps), ["I may not ask for that."]);
     assert!(!has(&steps, "dispatched"));
