@@ -22,7 +22,14 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    async fn router(self, node: &Arc<Node>, public_url: Option<&str>, tls: bool) -> Result<server::Router, Failure> {
+    /// Its routes; `url` is where it listens, which is its address for others where it has no public one.
+    async fn router(
+        self,
+        node: &Arc<Node>,
+        public_url: Option<&str>,
+        url: &str,
+        tls: bool,
+    ) -> Result<server::Router, Failure> {
         match self {
             Self::Resolver => Ok(server::router(Arc::clone(node), public_url, tls)),
             Self::Hosting(hosting) => {
@@ -32,6 +39,10 @@ impl Role {
                 let resumed = engagements.resume().map_err(|error| Failure::files(error.to_string()))?;
                 if resumed > 0 {
                     tracing::info!(resumed, "engagements go on that were interrupted");
+                }
+                match node.record_agents(public_url.unwrap_or(url).trim_end_matches('/')) {
+                    Ok(agents) => tracing::info!(agents, "hosted agents can be asked for"),
+                    Err(error) => tracing::warn!(%error, "hosted agents have no records and cannot be asked for"),
                 }
                 Ok(server::hosting(Arc::clone(node), engagements, public_url, tls))
             }
@@ -92,7 +103,7 @@ impl Serving {
             None => None,
         };
         let url = listening.url();
-        let router = runtime.block_on(role.router(&node, public_url, listening.is_tls()))?;
+        let router = runtime.block_on(role.router(&node, public_url, &url, listening.is_tls()))?;
         let signal = runtime.block_on(async { stop_signal() })?;
         let listener = runtime.spawn(server::serve(listening, Arc::clone(&node), router, async move {
             tokio::select! {

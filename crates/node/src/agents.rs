@@ -14,16 +14,17 @@ pub(crate) use own::LINKED_MAX;
 pub use rpc::{RPC_LIMITS, Rpc};
 
 use crate::clock::instant;
+use crate::descriptions::Found;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use description::{Draft, DraftDefinition, DraftInterface, DraftOwner, Item, pages};
 use json::{Document, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
-use trust::Did;
+use trust::{Did, DidDocument};
 
 /// Agents on one page of the list.
 pub(crate) const PAGE: usize = 100;
@@ -201,6 +202,30 @@ impl Node {
         Ok(found.map(|(_, page)| page).ok_or_else(none)?)
     }
 
+    /// Keeps a record of each agent that is hosted here, as a crawler would find it at `base`, and takes back those of
+    /// agents that are gone; says how many there are. It waits for the disk.
+    pub fn record_agents(&self, base: &str) -> Result<usize, Error> {
+        let mut kept = BTreeSet::new();
+        for (name, _) in self.agents.titles() {
+            let (door, bytes) = (door(base, &name)?, self.agent_description(&name, base)?);
+            let before = self.description(&door.description)?.map(|kept| kept.bytes);
+            if before.is_none_or(|before| essence(&before) != essence(&bytes)) {
+                let document = Document::of(&self.agent_document(&name, base)?).map_err(Error::fault)?;
+                let keys = DidDocument::read(document.root(), &door.did).map_err(Error::fault)?;
+                let (url, vouched_by) = (door.description.as_str(), Some(&door.did));
+                self.describe(&Found { url, bytes: &bytes, linked: &[], keys: Some(&keys), vouched_by })?;
+            }
+            kept.insert(door.description);
+        }
+        let own = format!("{base}/agents/");
+        for url in self.descriptions_of(base)? {
+            if url.starts_with(&own) && !kept.contains(&url) {
+                self.withdraw_description(&url)?;
+            }
+        }
+        Ok(kept.len())
+    }
+
     fn plate(&self, name: &str) -> Result<Plate, Refusal> {
         if name == AGENT {
             return Ok(own::plate());
@@ -214,6 +239,14 @@ impl Node {
             methods: agent.methods.clone(),
         })
     }
+}
+
+/// What a description says, apart from when it was written: every start of a node writes it anew.
+fn essence(bytes: &[u8]) -> Option<Value> {
+    let mut document: Value = serde_json::from_slice(bytes).ok()?;
+    let members = document.as_object_mut()?;
+    ["proof", "created"].into_iter().for_each(|name| drop(members.remove(name)));
+    Some(document)
 }
 
 fn service(did: &Did, url: &str) -> Value {

@@ -2,6 +2,7 @@
 
 use crate::node::{Node, stock};
 use crate::run::Home;
+use crate::serving::pem;
 use json::{Document, Limits, Value, json};
 use std::path::Path;
 
@@ -116,6 +117,59 @@ fn a_node_hosts_agents_as_the_text_says() {
     assert!(post("/mcp", &called.to_string()).to_string().contains("2.14"));
     let described = node.get("/agents/receptionist/ad.json");
     assert!(described.contains("Tells visitors where people of the house are"), "{described}");
+    let question = home.file("engage.json", WHO_ENGAGES);
+    let asked = home.run(&["ask", &question, "--to", &node.url]).exits(0);
+    ["buyer", "chief", "correspondent", "receptionist"].iter().for_each(|name| drop(asked.says(name)));
+}
+
+/// Everybody who can be engaged.
+const WHO_ENGAGES: &str = r#"{"category": "discovery", "resolution_policy": "full_set",
+    "constraints": {"all_of": [
+        {"path": "/record_type", "operator": "eq", "value": "agent_description"},
+        {"path": "/interfaces/*/operations/*/name", "operator": "eq", "value": "engage"}]},
+    "projection": {"include": ["/name", "/url"]}}"#;
+
+#[test]
+fn an_agent_has_an_agent_of_another_server_do_it() {
+    let theirs = Home::new("far-theirs");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let certificate = theirs.file("chain.pem", &pem("CERTIFICATE", made.cert.der()));
+    let key = theirs.file("key.pem", &pem("PRIVATE KEY", &made.signing_key.serialize_der()));
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("https://localhost:{port}");
+    let tls = ["--public-url", &url, "--certificate", &certificate, "--certificate-key", &key];
+    let agents = ["--agents", "examples/agents/house", "--agents-for-strangers"];
+    let node = Node::start_with(&theirs, &format!("127.0.0.1:{port}"), &[&tls[..], &agents].concat());
+
+    let ours = Home::new("far-ours");
+    std::fs::create_dir_all(ours.path("agents/scripts")).unwrap();
+    let reference = format!("oagent://localhost:{port}/agents/receptionist");
+    let agent = ours.file(
+        "agents/far.yaml",
+        &format!(
+            "kind: openagentspec:v1/agent\nname: far\ndescription: Asks a receptionist far away.\n\
+         intent: You ask the receptionist.\nowner: us\ncapabilities:\n  {reference}: {{user_identity: false}}\n\
+         exposes: {{room: recent.receptionist.outputs.room}}\n"
+        ),
+    );
+    ours.file("agents/host.yaml", "models: {m: {kind: scripted, file: scripts/far.yaml}}\nagents: {far: {model: m}}\n");
+    ours.file(
+        "agents/scripts/far.yaml",
+        "rules:\n  - {when: {result_of: receptionist}, text: 'It says: {result}'}\n\
+        \x20 - {when: {turn: 0}, calls: [{tool: receptionist, inputs: {text: 'Where is Moretti?'}}]}\n",
+    );
+    let run = |certificate: &str| {
+        ours.run_with(&[("SSL_CERT_FILE", certificate)], "Where?\n", &["agent", "run", &agent, "--json"])
+    };
+    let ran = run(&certificate).exits(0);
+    let steps: Vec<Value> = ran.out.lines().map(read).collect();
+    assert!(answers(&steps)[0].contains("2.14"), "{steps:?}");
+    assert_eq!(steps.iter().find(|step| step["step"] == "answered").unwrap()["exposes"], json!({"room": "2.14"}));
+    drop(node);
+    let gone = run(&certificate);
+    assert_ne!(gone.code, 0);
+    gone.complains(&reference);
 }
 
 fn read(text: &str) -> Value {

@@ -253,7 +253,7 @@ fn parsed(text: &str) -> Value {
 }
 
 /// PEM wants the other alphabet of base64, padded.
-fn pem(label: &str, der: &[u8]) -> String {
+pub(crate) fn pem(label: &str, der: &[u8]) -> String {
     let mut text = trust::encoding::encode(der).replace('-', "+").replace('_', "/");
     text.extend(std::iter::repeat_n('=', (4 - text.len() % 4) % 4));
     let lines: Vec<&str> = text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();

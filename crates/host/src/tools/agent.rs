@@ -57,7 +57,8 @@ pub async fn remote_agent(reference: &str, http: &Arc<dyn Http>) -> Result<Tool,
         return Err(wrong("the document is not the one of the agent that the reference names"));
     }
     let definition = Definition {
-        name,
+        // Its name may be taken by something of this server; the whole reference never is.
+        name: reference.to_owned(),
         description: text("description").ok_or_else(|| wrong("the document has no description"))?.to_owned(),
         input: json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"],
             "additionalProperties": false}),

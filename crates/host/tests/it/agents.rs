@@ -82,7 +82,10 @@ async fn what_ends_otherwise_is_told_apart() {
 async fn a_document_must_be_the_one_of_the_reference() {
     let (_, tool) = agent(vec![document()]).await;
     let tool = tool.unwrap();
-    assert_eq!((tool.definition().name.as_str(), tool.entry()), ("hr-agent", "oagent://hall.example/agents/hr-agent"));
+    assert_eq!(
+        (tool.definition().name.as_str(), tool.entry()),
+        ("oagent://hall.example/agents/hr-agent", "oagent://hall.example/agents/hr-agent")
+    );
     assert_eq!(tool.definition().description, "It knows holidays.");
     let other = |text: &str| Answer { pieces: vec![text.as_bytes().to_vec()], ..document() };
     for answer in [

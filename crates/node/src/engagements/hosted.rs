@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::outbound::Hosted;
 use crate::refusal::Error;
 use agent::{Agent, Check, Finding, Grade, Name, NameRule, Options, Reference, Registry, Reviewer};
-use host::{Budget, Configuration, Http, Means, Pins, Toolbox};
+use host::{Budget, Configuration, Http, Means, Pins, ToolError, Toolbox};
 use json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -75,6 +75,16 @@ pub enum HostingError {
     /// The configuration is not taken.
     #[error("the configuration of tools and models: {0}")]
     Configuration(#[from] host::ConfigurationError),
+    /// An agent of another server cannot be had.
+    #[error("{file}: `{reference}`: {why}")]
+    Remote {
+        /// The file that refers to it.
+        file: String,
+        /// The reference.
+        reference: String,
+        /// Why not.
+        why: String,
+    },
     /// No model is configured for an agent.
     #[error("{file}: no model is configured for `{name}`; say `model:` in the configuration")]
     NoModel {
@@ -114,15 +124,27 @@ impl Engagements {
         let pins = pinned(&node.data).map_err(|error| broken(&error))?;
         let toolbox = Toolbox::open(&configuration, Means { http: Arc::clone(&http), pins }).await?;
         toolbox.add(asking(&node));
-        pin(&node.data, &toolbox.pins()).map_err(|error| broken(&error))?;
         let mut agents = Vec::new();
         for (file, bytes) in hosting.documents {
             let agent = Agent::read(&bytes).map_err(|found| HostingError::Document { file: file.clone(), found })?;
             if agents.iter().any(|(_, known): &(String, Arc<Agent>)| known.name == agent.name) {
                 return Err(HostingError::Taken { file, name: agent.name.to_string() });
             }
+            for reference in remotes(&agent) {
+                if toolbox.tool(&reference).is_none() {
+                    let remote = host::remote_agent(&reference, &http).await;
+                    let refused = |why: ToolError| (file.clone(), reference.clone(), why.to_string());
+                    let remote = remote.map_err(refused);
+                    toolbox.add(remote.map_err(|(file, reference, why)| HostingError::Remote {
+                        file,
+                        reference,
+                        why,
+                    })?);
+                }
+            }
             agents.push((file, Arc::new(agent)));
         }
+        pin(&node.data, &toolbox.pins()).map_err(|error| broken(&error))?;
         let mut engagements = Self {
             node,
             toolbox,
@@ -182,8 +204,19 @@ impl Engagements {
             // A name that is taken twice was refused before.
             let _ = registry.add_agent(&agent.name, &agent.description);
             self.add_identities(&mut registry, agent);
+            self.add_remotes(&mut registry, agent);
         }
         registry
+    }
+
+    fn add_remotes(&self, registry: &mut Registry, agent: &Agent) {
+        for capability in &agent.capabilities {
+            if matches!(capability.reference, Reference::Remote { .. })
+                && let Some(tool) = self.toolbox.tool(&capability.reference.to_string())
+            {
+                registry.add_remote(&capability.reference, &tool.definition().description);
+            }
+        }
     }
 
     fn add_identities(&self, registry: &mut Registry, agent: &Agent) {
@@ -235,6 +268,7 @@ impl Engagements {
             }
         }
         self.add_identities(&mut registry, agent);
+        self.add_remotes(&mut registry, agent);
         Arc::new(registry)
     }
 
@@ -242,6 +276,12 @@ impl Engagements {
     pub(super) fn is_own_tool(name: &str) -> bool {
         name == ASK
     }
+}
+
+/// The agents of other servers that an agent refers to.
+fn remotes(agent: &Agent) -> Vec<String> {
+    let references = agent.capabilities.iter().map(|capability| &capability.reference);
+    references.filter(|reference| matches!(reference, Reference::Remote { .. })).map(ToString::to_string).collect()
 }
 
 /// Definitions of tools that were approved before, by the names of their tools.

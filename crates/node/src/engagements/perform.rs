@@ -54,7 +54,9 @@ impl Engagements {
 
     /// Whether a tool wants the user's credentials and there are none. The node's own tools know the user already.
     fn lacks_credentials(&self, live: &Live, target: &Target, identity: &Identity) -> bool {
-        let (Target::Tool(name), Identity::User, Some(user)) = (target, identity, &live.engagement.begun().user) else {
+        let (Target::Tool(name) | Target::Remote { reference: name, .. }, Identity::User, Some(user)) =
+            (target, identity, &live.engagement.begun().user)
+        else {
             return false;
         };
         let tool = self.toolbox.tool(name).filter(|_| !Self::is_own_tool(name));
@@ -77,10 +79,7 @@ impl Engagements {
             Target::Tool(name) => self.call(live, seat, call, &name, inputs, &identity).await,
             // The loop finds the call on its way, and has the agent do it.
             Target::Agent(_) => Ok(()),
-            Target::Remote { .. } => {
-                let outcome = Outcome::Error("agents of other servers are not asked by this node".to_owned());
-                live.record(Step::Returned { call, outcome })
-            }
+            Target::Remote { reference, .. } => self.call(live, seat, call, &reference, inputs, &identity).await,
         }
     }
 
