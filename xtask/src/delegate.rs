@@ -19,9 +19,6 @@ pub fn conformance(root: &Path, arguments: &[String]) -> Result<()> {
 /// The differential run of a crate against its twin.
 pub fn diff(root: &Path, arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
-        Some((subject, rest)) if subject == "agent" => {
-            run::run(&mut example_of(root, "rialto-node", "bench-agent", rest))
-        }
         Some((subject, rest)) if subject == "schema" => run::run(&mut example(root, "refute", rest)),
         Some((subject, rest)) if subject == "schema-suite" => run::run(&mut example(root, "suite", rest)),
         Some((subject, rest)) if subject == "payment" => {
@@ -59,6 +56,9 @@ pub fn bench(root: &Path, arguments: &[String]) -> Result<()> {
         Some((subject, rest)) if subject == "node" => {
             build_product(root)?;
             run::run(&mut binary_of(root, "rialto-bench", "bench-node", rest))
+        }
+        Some((subject, rest)) if subject == "agent" => {
+            run::run(&mut example_of(root, "rialto-node", "bench-agent", rest))
         }
         Some((subject, rest)) if subject == "did" => {
             build_product(root)?;
