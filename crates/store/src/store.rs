@@ -537,7 +537,7 @@ impl Store {
         self.read(|reader| reader.engagements_of(caller, limit))
     }
 
-    /// Engagements that wait for a reviewer, the first one first.
+    /// Engagements that wait for a reviewer, the newest first.
     pub fn engagements_before(&self, reviewer: &str, limit: usize) -> Result<Vec<Engaged>, ReadError> {
         self.read(|reader| reader.engagements_before(reviewer, limit))
     }

@@ -125,7 +125,7 @@ impl Engagements {
         Ok(shown(&live, call, stage, &review))
     }
 
-    /// What waits for a caller to decide, the first one first.
+    /// What waits for a caller to decide, the newest first.
     pub fn reviews(&self, caller: &str) -> Result<Vec<Value>, Error> {
         let known = self.people.iter().filter(|person| person.did == caller);
         let mut names: BTreeSet<&str> =

@@ -91,9 +91,9 @@ impl Reader {
         statement.query_map(params![caller, limit as i64], read_engaged)?.map(|row| row?).collect()
     }
 
-    /// Engagements that wait for this reviewer, the first one first.
+    /// Engagements that wait for this reviewer, the newest first: whatever nobody settles must not hide what comes later.
     pub(crate) fn engagements_before(&self, reviewer: &str, limit: usize) -> Result<Vec<Engaged>, EngineError> {
-        let query = format!("SELECT {ENGAGEMENT} FROM engagement WHERE reviewer = ?1 ORDER BY number LIMIT ?2");
+        let query = format!("SELECT {ENGAGEMENT} FROM engagement WHERE reviewer = ?1 ORDER BY number DESC LIMIT ?2");
         let mut statement = self.connection.prepare_cached(&query)?;
         statement.query_map(params![reviewer, limit as i64], read_engaged)?.map(|row| row?).collect()
     }
