@@ -663,8 +663,8 @@ mod tests {
             place = page.next;
         }
         assert_eq!((count, previous), (20, meter.lock().unwrap().previous.clone()));
-        for nowhere in [(0, 1), (9, 0), (2, 1 << 40)] {
-            assert!(meter.links(nowhere, 2).unwrap().is_none(), "{nowhere:?}");
+        for beyond in [(0, 1), (9, 0), (2, 1 << 40)] {
+            assert!(meter.links(beyond, 2).unwrap().is_none(), "{beyond:?}");
         }
     }
 

@@ -16,7 +16,7 @@ use axum::extract::{Query, State};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use json::Value;
-use node::{Caller, Class, Error, RPC_LIMITS, Refusal, Rpc};
+use node::{Caller, Class, Error, Node, RPC_LIMITS, Refusal, Rpc};
 
 /// What a response that says 200 is for whoever counts refusals.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +47,7 @@ pub(crate) async fn description(
     headers: HeaderMap,
     uri: Uri,
 ) -> Response<Body> {
-    let base = shared.base(&headers, &uri);
-    let written = request::name(name).map_err(Error::from).and_then(|name| shared.node.agent_description(&name, &base));
+    let written = of_agent(&shared, name, &headers, &uri, Node::agent_description);
     match written {
         Ok(bytes) => fresh(reply::with_type(StatusCode::OK, reply::JSON, bytes)),
         Err(error) => reply::refused(&shared.node, &asked.id, &error),
@@ -62,8 +61,7 @@ pub(crate) async fn interface(
     headers: HeaderMap,
     uri: Uri,
 ) -> Response<Body> {
-    let base = shared.base(&headers, &uri);
-    let written = request::name(name).map_err(Error::from).and_then(|name| shared.node.agent_interface(&name, &base));
+    let written = of_agent(&shared, name, &headers, &uri, Node::agent_interface);
     shown(&shared, &asked, written)
 }
 
@@ -74,9 +72,19 @@ pub(crate) async fn did_document(
     headers: HeaderMap,
     uri: Uri,
 ) -> Response<Body> {
-    let base = shared.base(&headers, &uri);
-    let written = request::name(name).map_err(Error::from).and_then(|name| shared.node.agent_document(&name, &base));
+    let written = of_agent(&shared, name, &headers, &uri, Node::agent_document);
     shown(&shared, &asked, written)
+}
+
+/// Something of an agent, written for the address under which the asker reached the node.
+fn of_agent<T>(
+    shared: &Shared,
+    name: Name,
+    headers: &HeaderMap,
+    uri: &Uri,
+    write: impl FnOnce(&Node, &str, &str) -> Result<T, Error>,
+) -> Result<T, Error> {
+    write(&shared.node, &request::name(name)?, &shared.base(headers, uri))
 }
 
 fn shown(shared: &Shared, asked: &Asked, written: Result<Value, Error>) -> Response<Body> {
