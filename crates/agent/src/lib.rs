@@ -55,6 +55,7 @@ pub use replay::{Replay, in_words, replay, step_in_words};
 pub use scenario::{Compile, Played, Scenario};
 pub use short_circuit::ShortCircuit;
 pub use step::{
-    Begun, Decision, Failure, Outcome, Place, ProposedCall, Remembered, Review, Stage, Step, Usage, User, Why,
+    Allowance, Begun, Decision, Failure, Outcome, Place, ProposedCall, Remembered, Review, Stage, Step, Usage, User,
+    Why,
 };
 pub use transcript::{Function, Message, memory};

@@ -178,8 +178,8 @@ impl Scenario {
             agent: agent.name.to_string(),
             document: agent.digest().to_owned(),
             user: self.user.clone(),
-            on_behalf_of: None,
             memory: self.memory.clone(),
+            ..Begun::default()
         });
         let mut stage = Staged { scenario: self, seen: Seen::default(), used: BTreeMap::new(), turn: 0, review: 0 };
         for text in &self.says {

@@ -8,6 +8,7 @@
 use crate::Identity;
 use json::{Map, Value};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,7 +171,7 @@ pub enum Step {
 }
 
 /// How an engagement begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Begun {
     /// The engagement's own id.
     pub id: String,
@@ -189,6 +190,26 @@ pub struct Begun {
     /// What the agent remembers of this user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<Remembered>,
+    /// What was left of the budget of the engagement that it serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowance: Option<Allowance>,
+    /// The versions of other servers' agents that it goes by: digests of their documents, by reference.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub remotes: BTreeMap<String, String>,
+}
+
+/// What an engagement may use of the budget of another one; what is not said is not bounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowance {
+    /// Tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money, in millionths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money_micros: Option<u64>,
+    /// Time, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
 }
 
 /// Whose identity an engagement has.
@@ -399,8 +420,9 @@ mod tests {
                 agent: "a".to_owned(),
                 document: "d".to_owned(),
                 user: Some(User { id: "u".to_owned(), email: None }),
-                on_behalf_of: None,
-                memory: Vec::new(),
+                allowance: Some(Allowance { tokens: Some(7), ..Allowance::default() }),
+                remotes: BTreeMap::from([("oagent://h/a".to_owned(), "d".to_owned())]),
+                ..Begun::default()
             }),
             Step::GuardrailReturned { place: Place::Input, outcome: Outcome::Error("down".to_owned()) },
             Step::Attempted { call: 0, capability: "crm".to_owned(), inputs: json!({"id": 7}) },

@@ -29,9 +29,9 @@ impl Role {
         public_url: Option<&str>,
         url: &str,
         tls: bool,
-    ) -> Result<server::Router, Failure> {
+    ) -> Result<(server::Router, Option<Arc<Engagements>>), Failure> {
         match self {
-            Self::Resolver => Ok(server::router(Arc::clone(node), public_url, tls)),
+            Self::Resolver => Ok((server::router(Arc::clone(node), public_url, tls), None)),
             Self::Hosting(hosting) => {
                 let engagements = Engagements::open(Arc::clone(node), *hosting).await;
                 let engagements =
@@ -44,12 +44,13 @@ impl Role {
                     Ok(agents) => tracing::info!(agents, "hosted agents can be asked for"),
                     Err(error) => tracing::warn!(%error, "hosted agents have no records and cannot be asked for"),
                 }
-                Ok(server::hosting(Arc::clone(node), engagements, public_url, tls))
+                let router = server::hosting(Arc::clone(node), Arc::clone(&engagements), public_url, tls);
+                Ok((router, Some(engagements)))
             }
             Self::Wallet(data, holdings) => {
                 let wallet = Wallet::open(Arc::clone(node), &data, holdings);
                 let wallet = wallet.map_err(|error| Failure::files(format!("the wallet cannot start: {error}")))?;
-                Ok(server::wallet(Arc::clone(node), Arc::new(wallet), public_url, tls))
+                Ok((server::wallet(Arc::clone(node), Arc::new(wallet), public_url, tls), None))
             }
         }
     }
@@ -61,6 +62,7 @@ pub(crate) struct Serving {
     node: Arc<Node>,
     url: String,
     listener: JoinHandle<()>,
+    engagements: Option<Arc<Engagements>>,
     /// Where it says how it is, if it has a place of its own for that.
     health_url: Option<String>,
     /// Whoever waits for it ends when it is gone.
@@ -103,7 +105,7 @@ impl Serving {
             None => None,
         };
         let url = listening.url();
-        let router = runtime.block_on(role.router(&node, public_url, &url, listening.is_tls()))?;
+        let (router, engagements) = runtime.block_on(role.router(&node, public_url, &url, listening.is_tls()))?;
         let signal = runtime.block_on(async { stop_signal() })?;
         let listener = runtime.spawn(server::serve(listening, Arc::clone(&node), router, async move {
             tokio::select! {
@@ -111,7 +113,7 @@ impl Serving {
                 _ = stopped => {}
             }
         }));
-        Ok(Self { runtime, node, url, listener, health_url, stop: Some(stop) })
+        Ok(Self { runtime, node, url, listener, engagements, health_url, stop: Some(stop) })
     }
 
     /// Where it says how it is, when that is a place of its own.
@@ -131,8 +133,11 @@ impl Serving {
 
     /// Serves until somebody presses Ctrl-C or the system asks the process to end.
     pub(crate) fn until_told(self) -> Result<(), Failure> {
-        let Self { runtime, node, listener, stop, .. } = self;
+        let Self { runtime, node, listener, engagements, stop, .. } = self;
         let ended = runtime.block_on(listener);
+        if let Some(engagements) = engagements {
+            runtime.block_on(engagements.rest(node::FAREWELL));
+        }
         drop((stop, runtime));
         ended.map_err(|error| Failure::files(format!("the node stopped serving: {error}")))?;
         match Arc::into_inner(node) {

@@ -8,6 +8,7 @@ mod bytes;
 mod case;
 mod h2;
 mod host;
+mod hosted;
 mod message;
 mod page;
 mod stage;
@@ -72,7 +73,7 @@ pub fn attack(binary: &Path, corpus: &Corpus, only: &str, progress: &mut dyn FnM
     for (arguments, cases) in kinds {
         let folder = tempfile::tempdir()?;
         let host = host::Host::start()?;
-        let program = Program::new(binary, folder.path()).with(&stage::arguments(arguments));
+        let program = Program::new(binary, folder.path()).with(&stage::arguments(arguments, corpus.folder()));
         let mut stage = Stage::open(&program, &host).context("the node does not start")?;
         for case in cases {
             let verdict = stage.play(case)?;

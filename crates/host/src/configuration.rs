@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::Path;
 
 /// Tools that one configuration may name.
-const ENTRIES_MAX: usize = 1_000;
+pub(crate) const ENTRIES_MAX: usize = 1_000;
 
 /// What is wrong with a configuration, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +47,7 @@ pub struct Configuration {
     default_model: Option<String>,
     agents: BTreeMap<String, AgentSetting>,
     budget: Budget,
+    content: bool,
 }
 
 impl fmt::Debug for Configuration {
@@ -62,7 +63,12 @@ pub struct AgentSetting {
     pub model: Option<String>,
     /// What one engagement may cost.
     pub budget: Budget,
+    /// Turns of earlier engagements with the same user that it is reminded of, where its document lets it remember.
+    pub memory: usize,
 }
+
+/// Turns that an agent can be reminded of.
+pub(crate) const MEMORY_MAX: u64 = 100;
 
 impl Configuration {
     /// Reads YAML or JSON; relative paths begin in `folder`, and the environment is asked for credentials.
@@ -104,16 +110,38 @@ impl Configuration {
             let agent = Fields::of(value, &at)?;
             let model = known(agent.text("model")?, &agent)?;
             let budget = Budget::read(agent.object("budget")?)?;
+            let memory = agent.count("memory")?.unwrap_or_default();
+            if memory > MEMORY_MAX {
+                return Err(agent.wrong("memory", format!("0 to {MEMORY_MAX} turns are possible")));
+            }
             agent.finish()?;
-            agents.insert(name.to_owned(), AgentSetting { model, budget });
+            let memory = usize::try_from(memory).unwrap_or_default();
+            agents.insert(name.to_owned(), AgentSetting { model, budget, memory });
         }
+        let content = match fields.object("telemetry")? {
+            None => false,
+            Some(telemetry) => {
+                let content = telemetry.flag("content", false)?;
+                telemetry.finish()?;
+                content
+            }
+        };
         fields.finish()?;
-        Ok(Self { tools, vault, models, default_model, agents, budget })
+        Ok(Self { tools, vault, models, default_model, agents, budget, content })
+    }
+
+    /// Whether collectors are shown what is said, put in and brought out; never unless the operator says so.
+    pub fn shows_content(&self) -> bool {
+        self.content
     }
 
     /// What an agent is given: its own settings, else those of the server.
     pub fn agent(&self, name: &str) -> AgentSetting {
         let own = self.agents.get(name).cloned().unwrap_or_default();
-        AgentSetting { model: own.model.or_else(|| self.default_model.clone()), budget: own.budget.or(&self.budget) }
+        AgentSetting {
+            model: own.model.or_else(|| self.default_model.clone()),
+            budget: own.budget.or(&self.budget),
+            memory: own.memory,
+        }
     }
 }

@@ -122,6 +122,15 @@ impl Vault {
         self.by_name.contains_key(static_identity)
     }
 
+    /// Why there is no credential for a static identity that documents may name.
+    pub fn lacks(&self, static_identity: &str) -> Option<String> {
+        match self.by_name.get(static_identity)? {
+            source if source.secret().is_some() => None,
+            Source::File(path) => Some(format!("`{}` cannot be read, or is empty", path.display())),
+            Source::Known(_) | Source::Unset => Some("the variable that it should come from is not set".to_owned()),
+        }
+    }
+
     /// The credential for an entry of the tools; `Err` when there should be one and is none.
     pub fn credential(&self, entry: &str, identity: Identity<'_>) -> Result<Option<Secret>, MissingCredential> {
         let source = match identity {

@@ -19,6 +19,19 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value, ConfigurationError> {
     Ok(document.root().to_value())
 }
 
+/// Whether one name is the other with one letter left out, put in, changed, or two that changed places.
+fn is_near(one: &str, other: &str) -> bool {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let begins = one.iter().zip(&other).take_while(|(left, right)| left == right).count();
+    let (left, right) = (one.get(begins..).unwrap_or_default(), other.get(begins..).unwrap_or_default());
+    let ends = left.iter().rev().zip(right.iter().rev()).take_while(|(left, right)| left == right).count();
+    match (left.len() - ends, right.len() - ends) {
+        (0, 1) | (1, 0 | 1) => true,
+        (2, 2) => left.first() == right.get(1) && left.get(1) == right.first(),
+        _ => false,
+    }
+}
+
 /// The members of one object.
 pub(crate) struct Fields<'a> {
     members: &'a Map,
@@ -41,7 +54,12 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn wrong(&self, name: &str, detail: impl Into<String>) -> ConfigurationError {
-        ConfigurationError::new(&self.at(name), detail)
+        let detail: String = detail.into();
+        let misspelt = self.members.keys().find(|key| !self.members.contains_key(name) && is_near(key, name));
+        match misspelt {
+            Some(key) => ConfigurationError::new(&self.at(name), format!("{detail}; is `{key}` meant to be `{name}`?")),
+            None => ConfigurationError::new(&self.at(name), detail),
+        }
     }
 
     pub(crate) fn value(&self, name: &'static str) -> Option<&'a Value> {
@@ -133,6 +151,21 @@ impl<'a> Fields<'a> {
                 let known = asked.join("`, `");
                 Err(self.wrong(name, format!("nobody knows this member; here are `{known}`")))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_name_is_near_the_right_one() {
+        for near in ["comand", "commmand", "commnad", "kommand", "command1"] {
+            assert!(is_near(near, "command"), "{near}");
+        }
+        for far in ["command", "url", "cmd", "comnd", "c", ""] {
+            assert!(!is_near(far, "command"), "{far}");
         }
     }
 }

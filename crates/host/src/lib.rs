@@ -9,11 +9,13 @@
 //! | the kinds of tools | `tools` |
 //! | generative models | `model` |
 //! | agents as tools for others | `serve` |
+//! | every bound of these, by name | `limits` |
 //! | how anything leaves this machine | `http`, `sse` |
 //!
 //! INVARIANT: nothing here opens a connection; HTTP goes through the [`Http`] that is handed in. A secret is in no
 //! input, no output, no error and no `Debug`. The clock is tokio's, and only to end what takes too long.
 
+mod limits;
 mod fields;
 mod configuration;
 mod name;
@@ -32,6 +34,7 @@ pub use configuration::{AgentSetting, Configuration, ConfigurationError};
 pub use credentials::{Identity, Vault, identity};
 pub use definition::{DESCRIPTION_BYTES_MAX, Definition, Rejected, SCHEMA_BYTES_MAX};
 pub use http::{Body, Http, HttpError, Request as HttpRequest, Response as HttpResponse};
+pub use limits::limits;
 pub use model::budget::{Budget, Exceeded, Price, Spent};
 pub use model::scripted::Scripted;
 pub use model::{
@@ -40,9 +43,9 @@ pub use model::{
 pub use name::{Aliases, is_name, tool_name};
 pub use secret::Secret;
 pub use serve::{Agents, Offered, Served, serve_mcp};
-pub use tool::{Call, Hand, OUTPUT_BYTES_MAX, State, TIME_DEFAULT, TIME_MAX, Tool, ToolError};
+pub use tool::{Call, Hand, OUTPUT_BYTES_MAX, Remarks, State, TIME_DEFAULT, TIME_MAX, Tool, ToolError};
 pub use toolbox::{Means, Pins, Toolbox};
-pub use tools::remote_agent;
+pub use tools::{RemoteAgent, Skill, Visits, remote_agent, remote_agent_of, remote_agent_since};
 
 use std::future::Future;
 use std::pin::Pin;

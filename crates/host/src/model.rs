@@ -5,7 +5,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod scripted;
-mod provider;
+pub(crate) mod provider;
 mod openai;
 mod anthropic;
 

@@ -49,6 +49,19 @@ pub trait Hand: Send + Sync {
     fn call<'a>(&'a self, call: Call<'a>) -> Pending<'a, Result<Value, ToolError>>;
 }
 
+/// What an operator says of every tool of an entry, whatever the tool says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// The property that a guardrail's text goes to.
+    pub(crate) text_property: Option<String>,
+    /// Whether it changes something out there, so that words from tools must not lead to it unseen.
+    pub writes: bool,
+    /// Tools after whose outputs it may be called all the same.
+    pub after: Vec<String>,
+    /// Where a user gives the consent that the credentials come from.
+    pub consent: Option<String>,
+}
+
 /// Why a call gave nothing, told apart by how far it came.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
@@ -159,8 +172,7 @@ pub struct Tool {
     state: State,
     /// The entry of the configuration it came by; its credentials are filed under that.
     entry: String,
-    /// The property that a guardrail's text goes to, where the operator says it.
-    text_property: Option<String>,
+    remarks: Remarks,
     time: Duration,
     input: Option<Arc<Validator>>,
     output: Option<Arc<Validator>>,
@@ -182,7 +194,8 @@ impl Tool {
         };
         let digest = definition.digest();
         let (entry, time) = (entry.to_owned(), TIME_DEFAULT);
-        Self { definition, digest, state, entry, text_property: None, time, input, output, hand }
+        let remarks = Remarks::default();
+        Self { definition, digest, state, entry, remarks, time, input, output, hand }
     }
 
     /// The same with another time for a call where its caller says none.
@@ -190,9 +203,14 @@ impl Tool {
         Self { time, ..self }
     }
 
-    /// The same with the property that a guardrail's text goes to.
-    pub(crate) fn taking_text_as(self, property: Option<String>) -> Self {
-        Self { text_property: property, ..self }
+    /// The same with what the operator says of it.
+    pub(crate) fn remarked(self, remarks: &Remarks) -> Self {
+        Self { remarks: remarks.clone(), ..self }
+    }
+
+    /// What the operator says of it.
+    pub fn remarks(&self) -> &Remarks {
+        &self.remarks
     }
 
     /// The same, in quarantine unless its digest is the approved one.
@@ -245,7 +263,7 @@ impl Tool {
             [only] => Some(only).filter(is_text).copied(),
             _ => None,
         };
-        let property = self.text_property.as_deref().or(only).unwrap_or("text");
+        let property = self.remarks.text_property.as_deref().or(only).unwrap_or("text");
         json!({property: text})
     }
 

@@ -7,7 +7,7 @@ use crate::configuration::{Configuration, ConfigurationError};
 use crate::credentials::{Identity, Vault};
 use crate::http::Http;
 use crate::tool::{Call, State, Tool, ToolError};
-use crate::tools::Watched;
+use crate::tools::{Visits, Watched};
 use json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +23,8 @@ pub struct Means {
     pub http: Arc<dyn Http>,
     /// What was approved before.
     pub pins: Pins,
+    /// Who goes to agents that are known by their description; without anybody there are none.
+    pub visits: Option<Arc<dyn Visits>>,
 }
 
 /// The tools that are there now, shared with those who bring and take them.
@@ -111,10 +113,10 @@ impl fmt::Debug for Toolbox {
 impl Toolbox {
     /// Opens every entry of the configuration; a server that does not run now is tried again later.
     pub async fn open(configuration: &Configuration, means: Means) -> Result<Self, ConfigurationError> {
-        let (shelf, vault) = (Arc::new(Shelf::new(means.pins)), configuration.vault.clone());
+        let (shelf, vault) = (Arc::new(Shelf::new(means.pins.clone())), configuration.vault.clone());
         let mut watched = Vec::new();
         for entry in &configuration.tools {
-            watched.extend(entry.open(&shelf, &means.http, &vault)?);
+            watched.extend(entry.open(&shelf, &means, &vault)?);
         }
         for entry in &watched {
             entry.ready().await;
@@ -179,6 +181,18 @@ impl Toolbox {
         let Some(tool) = self.tool(name) else {
             return Err(ToolError::Unknown("there is no tool of this name now".to_owned()));
         };
+        self.call_by(&tool, inputs, identity, id, time).await
+    }
+
+    /// Calls a tool that somebody has in hand, in somebody's name.
+    pub async fn call_by(
+        &self,
+        tool: &Tool,
+        inputs: &Value,
+        identity: Identity<'_>,
+        id: &str,
+        time: Option<Duration>,
+    ) -> Result<Value, ToolError> {
         tool.check_inputs(inputs)?;
         let credential = self.vault.credential(tool.entry(), identity).map_err(|_| ToolError::Credential)?;
         let time = time.unwrap_or(tool.time());

@@ -1,6 +1,7 @@
 //! OAS Agent, capabilities: the kinds of tools that an operator can name.
 
 mod agent;
+mod anp;
 mod command;
 mod fixed;
 mod group;
@@ -11,11 +12,11 @@ use crate::ConfigurationError;
 use crate::credentials::{Identity, Vault, World};
 use crate::definition::Definition;
 use crate::fields::Fields;
-use crate::http::Http;
 use crate::name::{is_name, tool_name};
-use crate::tool::{Hand, TIME_DEFAULT, TIME_MAX, Tool};
-use crate::toolbox::{Shelf, Taken};
-pub use agent::remote_agent;
+use crate::tool::{Hand, Remarks, TIME_DEFAULT, TIME_MAX, Tool};
+use crate::toolbox::{Means, Shelf, Taken};
+pub use agent::{RemoteAgent, remote_agent, remote_agent_of, remote_agent_since};
+pub use anp::{Skill, Visits};
 use command::Command;
 use fixed::Fixed;
 pub(crate) use fixed::covers;
@@ -27,12 +28,21 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+/// The bounds of tools that others bring, by name.
+pub(crate) fn bounds() -> impl Iterator<Item = (&'static str, u64)> {
+    let ours = [
+        ("remote_document_bytes", agent::DOCUMENT_BYTES_MAX as u64),
+        ("described_operations", anp::OPERATIONS_MAX as u64),
+    ];
+    ours.into_iter().chain(mcp::bounds())
+}
+
 /// An entry of `tools`.
 pub(crate) struct Entry {
     name: String,
     at: Pointer,
     time: Duration,
-    text_property: Option<String>,
+    remarks: Remarks,
     kind: Kind,
 }
 
@@ -43,6 +53,8 @@ enum Kind {
     Remote(Vec<(Definition, Remote)>),
     /// Those of a server.
     Mcp(Arc<mcp::Server>),
+    /// Those of an agent that is known by its description.
+    Anp(Arc<anp::Described>),
 }
 
 /// An entry whose tools come and go; dropped, its server ends.
@@ -75,7 +87,7 @@ impl Entry {
         }
         let fields = Fields::of(value, at)?;
         let time = fields.seconds("timeout_seconds", TIME_DEFAULT, TIME_MAX)?;
-        let text_property = fields.text("guardrail_property")?.map(str::to_owned);
+        let remarks = remarks(&fields)?;
         let kind = match fields.needed_text("kind")? {
             "static" => Kind::One(definition(name, &fields)?, Arc::new(Fixed::read(&fields)?)),
             "command" => Kind::One(definition(name, &fields)?, Arc::new(Command::read(&fields, world)?)),
@@ -86,16 +98,17 @@ impl Entry {
                 Kind::Remote(vec![(definition, remote)])
             }
             "openapi" => Kind::Remote(operations(name, &fields, world)?),
-            "mcp" => Kind::Mcp(Arc::new(mcp::Server::read(name, &fields, world, time)?)),
+            "mcp" => Kind::Mcp(Arc::new(mcp::Server::read(name, &fields, world, time, &remarks)?)),
+            "anp" => Kind::Anp(Arc::new(anp::Described::read(name, &fields, time, &remarks)?)),
             _ => {
                 return Err(fields.wrong(
                     "kind",
-                    "known kinds are `mcp`, `openapi`, `json-rpc`, `http-json`, `command` and `static`",
+                    "known kinds are `mcp`, `openapi`, `anp`, `json-rpc`, `http-json`, `command` and `static`",
                 ));
             }
         };
         fields.finish()?;
-        Ok(Self { name: name.to_owned(), at: at.clone(), time, text_property, kind })
+        Ok(Self { name: name.to_owned(), at: at.clone(), time, remarks, kind })
     }
 
     fn put(&self, shelf: &Shelf, definition: &Definition, hand: Arc<dyn Hand>) -> Result<(), ConfigurationError> {
@@ -103,9 +116,7 @@ impl Entry {
             let taken = Taken(definition.name.clone());
             return Err(ConfigurationError::new(&self.at, taken.to_string()));
         }
-        let tool = Tool::new(definition.clone(), &self.name, hand)
-            .within(self.time)
-            .taking_text_as(self.text_property.clone());
+        let tool = Tool::new(definition.clone(), &self.name, hand).within(self.time).remarked(&self.remarks);
         shelf.put(tool).map_err(|taken| ConfigurationError::new(&self.at, taken.to_string()))
     }
 
@@ -113,14 +124,14 @@ impl Entry {
     pub(crate) fn open(
         &self,
         shelf: &Arc<Shelf>,
-        http: &Arc<dyn Http>,
+        means: &Means,
         vault: &Vault,
     ) -> Result<Option<Watched>, ConfigurationError> {
         match &self.kind {
             Kind::One(definition, hand) => self.put(shelf, definition, Arc::clone(hand)).map(|()| None),
             Kind::Remote(tools) => {
                 for (definition, remote) in tools {
-                    self.put(shelf, definition, Arc::new(remote.reached(http)))?;
+                    self.put(shelf, definition, Arc::new(remote.reached(&means.http)))?;
                 }
                 Ok(None)
             }
@@ -131,12 +142,33 @@ impl Entry {
                         .credential(&self.name, Identity::Static(name))
                         .map_err(|missing| ConfigurationError::new(&self.at.child("list_as"), missing.to_string()))?,
                 };
-                let (connected, ready) = (mcp::Connected::new(server, http), Arc::new(Notify::new()));
+                let (connected, ready) = (mcp::Connected::new(server, &means.http), Arc::new(Notify::new()));
                 let task = tokio::spawn(connected.watch(Arc::clone(shelf), listing, Arc::clone(&ready)));
+                Ok(Some(Watched { task, ready }))
+            }
+            Kind::Anp(described) => {
+                let nobody = || ConfigurationError::new(&self.at, "nobody goes to other agents from here");
+                let visits = means.visits.clone().ok_or_else(nobody)?;
+                let (described, ready) = (Arc::clone(described), Arc::new(Notify::new()));
+                let task = tokio::spawn(described.watch(Arc::clone(shelf), visits, Arc::clone(&ready)));
                 Ok(Some(Watched { task, ready }))
             }
         }
     }
+}
+
+/// What the operator says of every tool of an entry.
+fn remarks(fields: &Fields<'_>) -> Result<Remarks, ConfigurationError> {
+    let consent = fields.text("consent")?;
+    if consent.is_some_and(|link| !link.starts_with("https://")) {
+        return Err(fields.wrong("consent", "consent is given at an https address"));
+    }
+    Ok(Remarks {
+        text_property: fields.text("guardrail_property")?.map(str::to_owned),
+        writes: fields.flag("writes", false)?,
+        after: fields.texts("after")?,
+        consent: consent.map(str::to_owned),
+    })
 }
 
 /// The operations of a document, named after the entry and, where there is one for it, by `rename`.

@@ -200,7 +200,7 @@ pub(crate) fn limits(edge: &Edge) -> Value {
             "key_bytes": limits.key_bytes, "string_bytes": limits.string_bytes,
         })
     };
-    json!({
+    let mut named = json!({
         "intent": bytes(&json::Limits::INTENT),
         "document": bytes(&json::Limits::DOCUMENT),
         "constraints": {
@@ -266,7 +266,11 @@ pub(crate) fn limits(edge: &Edge) -> Value {
             "source_requests_per_second": edge.source_requests_per_second, "streams": STREAMS_MAX,
             "new_names_per_minute": quota::NEW_NAMES_PER_MINUTE,
         },
-    })
+    });
+    if let Some(groups) = named.as_object_mut() {
+        groups.insert("host".to_owned(), host::limits());
+    }
+    named
 }
 
 /// The function that orders answers, with its inputs and weights.

@@ -298,7 +298,7 @@ impl Offer {
         self.definition.operations.iter().map(|operation| operation.name.clone()).collect::<Vec<_>>().into_iter()
     }
 
-    fn is_called(&self, name: &str) -> bool {
+    pub(crate) fn is_called(&self, name: &str) -> bool {
         [&self.interface.name, &self.interface.id].into_iter().any(|known| known.as_deref() == Some(name))
     }
 

@@ -10,38 +10,48 @@
 //! | `journal` | an engagement in memory, level with its journal |
 //! | `run`, `perform` | what is next, done and written down |
 //! | `reviews` | who decides what, and whether they may |
+//! | `budget` | what an engagement may use, and what is left of it for one that serves it |
+//! | `stop` | how a node that stops leaves its engagements |
 //! | `ask` | the tool by which an agent puts an intent to this node |
+//! | `visits`, `remotes` | agents elsewhere: by their description, and by their document in the version that counts |
 //! | `published` | agents as others find and call them: described, by JSON-RPC, by MCP |
 //! | `view` | what a caller, a reviewer and an owner are shown |
 //!
 //! INVARIANT: one task at a time moves an engagement. Nobody but its caller and the agent's owner is told that it exists.
 
 mod ask;
+mod budget;
 mod hosted;
 mod journal;
 mod perform;
 mod published;
+mod remotes;
 mod reviews;
 mod run;
+mod stop;
 mod view;
+mod visits;
 
-pub use hosted::{Hosting, HostingError, Person, Resident};
-pub use reviews::{Decided, Settled};
+pub use hosted::{Hosting, HostingError, Person, Resident, approve_tool};
+pub use reviews::{Decided, Listed, Settled};
+pub use stop::FAREWELL;
 
 use crate::chance;
 use crate::clock::instant;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
-use agent::{Begun, Engagement, Step, User};
+use agent::{Allowance, Begun, Engagement, Remembered, Step, User};
 use host::Toolbox;
 use journal::{Live, Seat};
 use json::{Map, Value, json};
+use remotes::Remotes;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stop::Stop;
 use store::{Engaged, Reached};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 /// Bytes of what a user says at once.
 pub const TEXT_BYTES_MAX: usize = 32 * 1024;
@@ -57,6 +67,8 @@ pub(crate) const DEPTH_MAX: usize = 4;
 pub(crate) const REVIEW_SECONDS: i64 = 24 * 3_600;
 /// Seconds of work on one word of a user, where the operator says nothing.
 pub(crate) const WORK_SECONDS: u64 = 3_600;
+/// Bytes of what an agent is reminded of.
+const MEMORY_BYTES_MAX: usize = 64 * 1024;
 /// Hexadecimal digits of the name of an engagement that serves another: 160 bits.
 const CHILD_CHARS: usize = 40;
 /// How long somebody waits for the task that moves an engagement.
@@ -75,6 +87,10 @@ pub struct Engagements {
     strangers: bool,
     seats: Mutex<HashMap<String, Arc<Seat>>>,
     places: Semaphore,
+    remotes: Remotes,
+    stop: watch::Sender<Stop>,
+    /// Whether collectors are shown what is said, put in and brought out.
+    content: bool,
 }
 
 impl fmt::Debug for Engagements {
@@ -90,6 +106,9 @@ struct Begins {
     on_behalf_of: Option<String>,
     /// The engagement that it serves, and the place in it.
     parent: Option<(String, String)>,
+    /// What is left for it of the other's budget.
+    allowance: Option<Allowance>,
+    memory: Vec<Remembered>,
 }
 
 impl Engagements {
@@ -126,7 +145,8 @@ impl Engagements {
         }
         let user = caller.map(|caller| self.user(caller));
         let id = chance::name()?;
-        let begins = Begins { user, ..Begins::default() };
+        let memory = self.memory(&hosted, user.as_ref())?;
+        let begins = Begins { user, memory, ..Begins::default() };
         let live = self.begin_as(id.clone(), &hosted.agent, begins, text).await?;
         self.start(live);
         Ok(id)
@@ -142,7 +162,9 @@ impl Engagements {
             document: agent.digest().to_owned(),
             user: begins.user.clone(),
             on_behalf_of: begins.on_behalf_of,
-            memory: Vec::new(),
+            memory: begins.memory,
+            allowance: begins.allowance,
+            remotes: self.versions(agent),
         };
         let engaged = Engaged {
             id,
@@ -155,7 +177,8 @@ impl Engagements {
             reviewer: None,
             due: 0,
         };
-        let mut live = Live::new(engaged, Engagement::begin(begun), Arc::clone(agent), self.registry(agent));
+        let registry = self.registry(agent, &begun);
+        let mut live = Live::new(engaged, Engagement::begin(begun), Arc::clone(agent), registry);
         live.record(Step::UserSaid { text: text.to_owned() })?;
         self.write(&mut live, Reached::Running, None).await?;
         Ok(live)
@@ -271,8 +294,32 @@ impl Engagements {
         let steps: Result<Vec<Step>, _> = steps.iter().map(|noted| serde_json::from_slice(&noted.body)).collect();
         let steps = steps.map_err(|error| Error::fault(format!("a step of `{id}` is not understood: {error}")))?;
         let engagement = Engagement::fold(steps).map_err(|error| Error::fault(format!("`{id}`: {error}")))?;
-        let registry = self.registry(&agent);
+        let registry = self.registry(&agent, engagement.begun());
         Ok(Live::of(engaged, engagement, agent, registry))
+    }
+
+    /// What an agent is reminded of: the last turns with this user, where the operator and the document let it remember.
+    fn memory(&self, hosted: &Resident, user: Option<&User>) -> Result<Vec<Remembered>, Error> {
+        let Some(user) = user.filter(|_| hosted.memory > 0 && hosted.agent.lifespan.retain_memory) else {
+            return Ok(Vec::new());
+        };
+        for engaged in self.node.store.engagements_of(&user.id, LISTED_MAX)? {
+            if engaged.agent != hosted.agent.name.as_str() || engaged.parent.is_some() {
+                continue;
+            }
+            let live = self.load(&engaged.id)?;
+            let mut turns = agent::memory(&live.agent, &live.engagement);
+            let mut bytes = 0;
+            let fitting = turns.iter().rev().take(hosted.memory).take_while(|turn| {
+                bytes += turn.user.len() + turn.answer.len();
+                bytes <= MEMORY_BYTES_MAX
+            });
+            let forgotten = turns.len() - fitting.count();
+            if forgotten < turns.len() {
+                return Ok(turns.split_off(forgotten));
+            }
+        }
+        Ok(Vec::new())
     }
 
     fn user(&self, caller: &str) -> User {
@@ -320,6 +367,8 @@ pub(crate) fn limits() -> Value {
         ("seconds", WORK_SECONDS),
         ("wait_ms", WAIT_MS_MAX),
         ("listed", LISTED_MAX as u64),
+        ("memory_bytes", MEMORY_BYTES_MAX as u64),
+        ("farewell_seconds", FAREWELL.as_secs()),
     ];
     named.extend(ours.map(|(name, bound)| (name.to_owned(), json!(bound))));
     Value::Object(named)

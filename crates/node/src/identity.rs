@@ -14,7 +14,7 @@ pub(crate) use keys::{FILES, Keys, rotate};
 use crate::clock::{Clock, instant};
 use json::{Value, json};
 use trust::http::AccessToken;
-use trust::{Algorithm, Did, ProofForm, PublicKey, SigningKey, encoding};
+use trust::{Algorithm, Did, DidError, DidUrl, ProofForm, PublicKey, SecretKey, SigningKey, encoding};
 
 /// The fragment of the node's first key when the node has a name of its own.
 const KEY_NAME: &str = "node-key";
@@ -133,6 +133,12 @@ impl Identity {
             Some((next, from)) if *from <= self.clock.millis() => next,
             _ => &self.current,
         }
+    }
+
+    /// The key that signs now, for requests to others, and its name.
+    pub(crate) fn request_key(&self) -> Result<(DidUrl, SecretKey), DidError> {
+        let held = self.held();
+        Ok((DidUrl::parse(&held.kid)?, SecretKey::from(held.key.clone())))
     }
 
     /// The public half of the key that signs now.

@@ -56,7 +56,8 @@ pub use clock::Clock;
 pub use descriptions::{Described, Found, Kept, Linked};
 pub use duties::AUDIT_MAX;
 pub use engagements::{
-    Decided, Engagements, Hosting, HostingError, LISTED_MAX, Person, Resident, Settled, TEXT_BYTES_MAX, WAIT_MS_MAX,
+    Decided, Engagements, FAREWELL, Hosting, HostingError, LISTED_MAX, Listed, Person, Resident, Settled,
+    TEXT_BYTES_MAX, WAIT_MS_MAX, approve_tool,
 };
 pub use feed::Transport;
 pub use feed::inclusion::{InclusionError, check as check_inclusion};

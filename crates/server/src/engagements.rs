@@ -443,14 +443,18 @@ async fn audit(State(shared): State<Shared>, coming: Coming, name: Name) -> Resp
     answered(told, who.as_ref())
 }
 
-async fn reviews(State(shared): State<Shared>, coming: Coming) -> Response<Body> {
+async fn reviews(State(shared): State<Shared>, coming: Coming, Query(query): Asking) -> Response<Body> {
     let mut who = None;
     let listed: Answered = async {
         let hosting = coming.hosting(&shared)?;
         let caller = who.insert(coming.somebody(&shared, &[]).await?).did.as_str().to_owned();
-        let listed = blocking(move || hosting.reviews(&caller)).await;
+        let after = query.get("after").cloned();
+        let listed = blocking(move || hosting.reviews(&caller, after.as_deref())).await;
         let listed = listed.map_err(|error| coming.refused(&shared, error))?;
-        Ok(reply::json(&json!({"reviews": listed})))
+        Ok(reply::json(&match listed.next {
+            Some(next) => json!({"reviews": listed.reviews, "next": next}),
+            None => json!({"reviews": listed.reviews}),
+        }))
     }
     .await;
     answered(listed, who.as_ref())

@@ -11,7 +11,9 @@ use p256::ecdsa::signature::Verifier as _;
 use std::fmt;
 use zeroize::Zeroize as _;
 
-/// An Ed25519 key to sign with. It is wiped from memory when dropped, and printing it shows only its name.
+/// An Ed25519 key to sign with. It is wiped from memory when dropped, a copy of it too, and printing it shows only its
+/// name.
+#[derive(Clone)]
 pub struct SigningKey {
     secret: ed25519_dalek::SigningKey,
     did: Did,

@@ -47,8 +47,7 @@ fn going(rest: &str, model: Vec<Step>, outputs: Vec<Value>) -> Going {
         agent: "a".to_owned(),
         document: agent.digest().to_owned(),
         user: Some(User { id: "u".to_owned(), email: None }),
-        on_behalf_of: None,
-        memory: Vec::new(),
+        ..Begun::default()
     };
     let engagement = Engagement::begin(begun);
     let (performed, seen) = (Vec::new(), Vec::new());

@@ -216,8 +216,7 @@ proptest! {
             agent: "a".to_owned(),
             document: agent.digest().to_owned(),
             user: Some(User { id: "u".to_owned(), email: None }),
-            on_behalf_of: None,
-            memory: Vec::new(),
+            ..Begun::default()
         });
         let mut said = Vec::new();
         for _ in 0..3 {

@@ -1,5 +1,6 @@
 //! `rialto agent`: agents that keep their word, judged, tried and replayed before anybody trusts them (OAS Agent).
 
+mod approve;
 mod hosted;
 mod lint;
 mod replay;
@@ -17,6 +18,7 @@ pub(crate) enum Agent {
     Lint(lint::Lint),
     Test(test::Test),
     Replay(replay::Replay),
+    Approve(approve::Approve),
 }
 
 impl Agent {
@@ -28,6 +30,7 @@ impl Agent {
             Self::Lint(command) => command.run(),
             Self::Test(command) => command.run(),
             Self::Replay(command) => command.run(),
+            Self::Approve(command) => command.run(),
         }
     }
 }

@@ -62,6 +62,8 @@ pub(crate) struct Decide {
 /// How long an exchange may take, and the bytes of an answer.
 const TIME: Duration = Duration::from_secs(60);
 const BYTES_MAX: usize = Limits::OURS.bytes as usize;
+/// Pages of a list that are asked for.
+const PAGES_MAX: usize = 1_000;
 /// Seconds for which a signed request counts.
 const WINDOW: i64 = 60;
 
@@ -130,8 +132,18 @@ impl Decide {
 
 impl At {
     fn reviews(&self) -> Result<Vec<Value>, Failure> {
-        let listed = self.exchange("GET", "/reviews", None)?;
-        Ok(listed.get("reviews").and_then(Value::as_array).cloned().unwrap_or_default())
+        let mut all = Vec::new();
+        let mut path = "/reviews".to_owned();
+        // Whoever answers with pages for ever is not listened to for ever.
+        for _ in 0..PAGES_MAX {
+            let listed = self.exchange("GET", &path, None)?;
+            all.extend(listed.get("reviews").and_then(Value::as_array).into_iter().flatten().cloned());
+            match listed.get("next").and_then(Value::as_str) {
+                Some(next) => path = format!("/reviews?after={next}"),
+                None => break,
+            }
+        }
+        Ok(all)
     }
 
     /// Sends a request that our key signs.

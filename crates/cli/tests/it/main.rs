@@ -21,6 +21,8 @@ mod examining;
 #[cfg(test)]
 mod guarding;
 #[cfg(test)]
+mod hiring;
+#[cfg(test)]
 mod host;
 #[cfg(test)]
 mod introducing;

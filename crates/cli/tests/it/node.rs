@@ -52,6 +52,13 @@ impl Node {
         reply.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
+    /// Asks the node to end, as a system does; its exit code.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+
     /// The port it listens on.
     pub(crate) fn port(&self) -> u16 {
         self.url.rsplit(':').next().unwrap().parse().unwrap()

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use json::Value;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One file: every attack on an entry point, and the cases.
 #[derive(Clone, Debug, Deserialize)]
@@ -74,6 +74,34 @@ pub enum Step {
     Publish(Publish),
     /// The node is killed and started again, and readers of a journal come back to it.
     Reconnect(Reconnect),
+    /// The binary judges the document of an agent.
+    Lint(Box<Lint>),
+    /// Another node is to host agents, and must refuse to start.
+    Hosting(Box<Hosting>),
+}
+
+/// The document of an agent, and what the binary must find.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lint {
+    /// Its bytes.
+    pub document: Value,
+    /// A mistake that must be found; without one the document must be taken.
+    pub code: Option<String>,
+    /// Where the mistake must be found.
+    pub at: Option<String>,
+    /// Milliseconds.
+    pub within_ms: u64,
+}
+
+/// A folder of agents that no node may host.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hosting {
+    /// The files by their names.
+    pub files: BTreeMap<String, Value>,
+    /// What the node must say; its exit code is 3.
+    pub says: Vec<String>,
 }
 
 /// Readers who come back.
@@ -117,6 +145,8 @@ pub struct Send {
     pub bytes: Option<Value>,
     /// The body of an earlier step again, by position.
     pub again: Option<usize>,
+    /// Who signs the request itself (RFC 9421); nobody unless it says otherwise.
+    pub signed_by: Option<String>,
     /// How often.
     #[serde(default = "once")]
     pub times: usize,
@@ -254,9 +284,9 @@ pub struct Publish {
     pub count: usize,
 }
 
-/// All files.
+/// All files, and the folder that they lie in.
 #[derive(Clone, Debug)]
-pub struct Corpus(Vec<Entry>);
+pub struct Corpus(Vec<Entry>, PathBuf);
 
 impl Corpus {
     /// Reads the files of a folder; every row must have a case, a test elsewhere, or a reason.
@@ -265,11 +295,12 @@ impl Corpus {
             std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
         paths.sort();
-        let read = |path: &std::path::PathBuf| -> Result<Entry> {
+        let read = |path: &PathBuf| -> Result<Entry> {
             let text = std::fs::read(path)?;
             serde_json::from_slice(&text).with_context(|| path.display().to_string())
         };
-        let corpus = Self(paths.iter().map(read).collect::<Result<_>>()?);
+        let folder = folder.canonicalize()?;
+        let corpus = Self(paths.iter().map(read).collect::<Result<_>>()?, folder);
         corpus.check()?;
         Ok(corpus)
     }
@@ -286,6 +317,11 @@ impl Corpus {
             ensure!(shown, "{} has no case, no test elsewhere and no reason", row.row);
         }
         Ok(())
+    }
+
+    /// Where the files lie, and the agents that some cases need.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.1
     }
 
     /// Every case.

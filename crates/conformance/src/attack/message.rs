@@ -4,10 +4,17 @@ use super::bytes::{Names, value};
 use anyhow::{Context, Result, bail};
 use aql::Instant;
 use json::{Pointer, Value, json};
+use trust::http::{COMPONENTS, Headers, Request, Signing, sign};
 use trust::{Digest, SigningKey};
 
 /// The intent of RFC 0020.
 const INTENT: &str = "https://openagentprotocol.eu/schemas/v1.0/oap-intent.schema.json";
+
+/// What the keys of the senders are made of.
+const SEED: &str = "attack";
+
+/// Seconds for which a signed request is good.
+const PROOF_SECONDS: i64 = 120;
 
 /// Those who send.
 pub(crate) struct Senders {
@@ -15,10 +22,24 @@ pub(crate) struct Senders {
     pub(crate) other: SigningKey,
 }
 
+fn key(name: &str) -> SigningKey {
+    SigningKey::from_seed(*Digest::of(format!("{SEED} {name}").as_bytes()).as_bytes())
+}
+
 impl Senders {
-    pub(crate) fn new(seed: &str) -> Self {
-        let key = |name: &str| SigningKey::from_seed(*Digest::of(format!("{seed} {name}").as_bytes()).as_bytes());
+    pub(crate) fn new() -> Self {
         Self { issuer: key("issuer"), other: key("other") }
+    }
+
+    /// The header fields by which somebody signs a request; `nonce` was never signed before.
+    pub(crate) fn proof(&self, name: &str, request: (&str, &str, &[u8]), nonce: &str) -> Result<Vec<(String, String)>> {
+        let ((method, target, body), keyid) = (request, self.named(name)?.key_id().to_string());
+        let created = crate::crash::clock();
+        let (secret, expires) = (key(name).into(), created + PROOF_SECONDS);
+        let signing = Signing { key: &secret, keyid: &keyid, created, expires, nonce };
+        let request = Request { method, target, headers: Headers::new(&[]), body };
+        let fields = sign(&request, &signing, &COMPONENTS);
+        Ok(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     fn named(&self, name: &str) -> Result<&SigningKey> {

@@ -6,13 +6,14 @@ use super::case::{Case, Expect, Publish, Send, Start, Step};
 use super::host::Host;
 use super::message::{Senders, places};
 use super::wire::{Connection, Reply, exchange, raw};
-use super::{case, h2, storm};
+use super::{case, h2, hosted, storm};
 use crate::crash::{Program, Running, start};
 use anyhow::{Context, Result, ensure};
 use json::{Document, Limits, Pointer, Value};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use trust::{Did, DidDocument, Signed};
 
 /// How many times longer everything may take in a build for tests, beside other tests.
@@ -23,14 +24,17 @@ const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 /// Bytes that a node may write into its log while it is attacked.
 const LOG_BYTES_MAX: u64 = 1 << 20;
 
-/// What the keys of the senders are made of.
-const SENDERS: &str = "attack";
+/// A word that stands in every credential of the agents of the corpus, and may stand nowhere else.
+const CANARY: &str = "attack-canary";
 
-/// What a node is started with, with the names of those who will send.
-pub(crate) fn arguments(spelled: &[String]) -> Vec<String> {
-    let senders = Senders::new(SENDERS);
-    let names =
-        Names::from([("issuer", senders.issuer.did_key().to_string()), ("other", senders.other.did_key().to_string())]);
+/// What a node is started with, with the names of those who will send and the folder of the corpus.
+pub(crate) fn arguments(spelled: &[String], corpus: &Path) -> Vec<String> {
+    let senders = Senders::new();
+    let names = Names::from([
+        ("issuer", senders.issuer.did_key().to_string()),
+        ("other", senders.other.did_key().to_string()),
+        ("corpus", corpus.display().to_string()),
+    ]);
     spelled.iter().map(|argument| fill(argument, &names)).collect()
 }
 
@@ -56,7 +60,7 @@ impl<'a> Stage<'a> {
         let document = Document::parse(&exchange(&authority, request.as_bytes())?.body, &Limits::OURS)?;
         let did = Did::parse(document.root().get("id").and_then(json::Node::as_str).context("the node has no name")?)?;
         let keys = DidDocument::read(document.root(), &did).map_err(|error| anyhow::anyhow!("{error}"))?;
-        let stage = Self { program, host, node, keys, senders: Senders::new(SENDERS), count: 0, messages: 0 };
+        let stage = Self { program, host, node, keys, senders: Senders::new(), count: 0, messages: 0 };
         // Memory that any work takes for the first time is not counted for the first case.
         let names = stage.names("warm", "warm");
         stage.exchange("POST", "/oap/intent", &[], &stage.senders.intent(&Value::Null, &names)?)?;
@@ -146,8 +150,16 @@ impl<'a> Stage<'a> {
             Step::Start(started) => self.start(started)?,
             Step::Mutate(count) => self.mutate(*count, names)?,
             Step::Publish(publish) => self.publish(publish, names)?,
+            Step::Lint(lint) => {
+                self.messages += 1;
+                hosted::lint(self.program, lint, names, code)?;
+            }
+            Step::Hosting(hosting) => {
+                self.messages += 1;
+                hosted::refuses(self.program, hosting, names)?;
+            }
             Step::Reconnect(reconnect) => {
-                let path = self.path(&reconnect.path, before)?;
+                let path = with_replies(&reconnect.path, before)?;
                 self.node.kill()?;
                 self.node = self.program.serve()?.0;
                 self.messages += storm::reconnect(self.authority(), &path, reconnect)?;
@@ -163,7 +175,7 @@ impl<'a> Stage<'a> {
             headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
             headers.push((name.clone(), fill(value, names)));
         }
-        let path = fill(&self.path(&send.path, before)?, names);
+        let path = fill(&with_replies(&send.path, before)?, names);
         let begun = start();
         let mut last = (Vec::new(), Reply::default());
         let mut connection = Connection::open(self.authority())?;
@@ -173,8 +185,13 @@ impl<'a> Stage<'a> {
                 names.insert("fresh", format!("{}-{turn}", names.get("fresh").cloned().unwrap_or_default()));
                 names.insert("n", turn.to_string());
             }
-            let filled: Vec<_> = headers.iter().map(|(name, value)| (name.clone(), fill(value, &names))).collect();
+            let mut filled: Vec<_> = headers.iter().map(|(name, value)| (name.clone(), fill(value, &names))).collect();
             let body = self.body(send, &names, before)?;
+            if let Some(name) = &send.signed_by {
+                let target = format!("{}{path}", self.node.url);
+                let nonce = format!("attack-{}", self.messages);
+                filled.extend(self.senders.proof(name, (&send.method, &target, &body), &nonce)?);
+            }
             let request = request(&send.method, &path, &filled, &body);
             self.messages += send.at_once;
             let reply = if send.at_once > 1 {
@@ -226,23 +243,16 @@ impl<'a> Stage<'a> {
         first.context("nobody asked")
     }
 
-    /// A path may take a value from an earlier reply: `{reply 0 /next_cursor}`.
-    fn path(&self, path: &str, before: &Before) -> Result<String> {
-        let Some((start, rest)) = path.split_once("{reply ") else { return Ok(path.to_owned()) };
-        let (named, end) = rest.split_once('}').context("a brace is missing")?;
-        let (step, pointer) = named.split_once(' ').context("which value?")?;
-        let (_, reply) = before.0.get(step.parse::<usize>()?).context("no such step")?;
-        let reply: Value = serde_json::from_slice(&reply.body)?;
-        let value = reply.pointer(pointer).and_then(Value::as_str).with_context(|| format!("no `{pointer}`"))?;
-        Ok(format!("{start}{value}{end}"))
-    }
-
     fn body(&self, send: &Send, names: &Names, before: &Before) -> Result<Vec<u8>> {
         if let Some(step) = send.again {
             return before.0.get(step).map(|(body, _)| body.clone()).context("no such step");
         }
         if let Some(spelled) = &send.bytes {
-            return bytes(spelled, names);
+            let spelled = bytes(spelled, names)?;
+            return match String::from_utf8(spelled) {
+                Ok(text) => Ok(with_replies(&text, before)?.into_bytes()),
+                Err(no_text) => Ok(no_text.into_bytes()),
+            };
         }
         if let Some(changes) = &send.publication {
             return self.senders.publication(changes, names);
@@ -417,6 +427,9 @@ impl<'a> Stage<'a> {
             let line = said.lines().find(|line| line.contains("panicked")).unwrap_or_default();
             leaks.push(format!("the log tells of a panic: {line}"));
         }
+        if said.contains(CANARY) || !holding(self.program.data(), CANARY.as_bytes())?.is_empty() {
+            leaks.push("a credential of an agent's tool stands in the log or in the data folder".to_owned());
+        }
         for path in holding(self.program.data(), secret.as_bytes())? {
             if !path.ends_with("node.key") {
                 leaks.push(format!("the node's key stands in {}", path.display()));
@@ -424,6 +437,18 @@ impl<'a> Stage<'a> {
         }
         Ok(leaks)
     }
+}
+
+/// A text may take values from earlier replies: `{reply 0 /next_cursor}`.
+fn with_replies(text: &str, before: &Before) -> Result<String> {
+    let Some((start, rest)) = text.split_once("{reply ") else { return Ok(text.to_owned()) };
+    let (named, end) = rest.split_once('}').context("a brace is missing")?;
+    let (step, pointer) = named.split_once(' ').context("which value?")?;
+    let (_, reply) = before.0.get(step.parse::<usize>()?).context("no such step")?;
+    let reply: Value = serde_json::from_slice(&reply.body)?;
+    let value = reply.pointer(pointer).and_then(Value::as_str);
+    let value = value.with_context(|| format!("no `{pointer}` in {reply}"))?;
+    Ok(format!("{start}{value}{}", with_replies(end, before)?))
 }
 
 /// Files below a folder that hold some bytes.

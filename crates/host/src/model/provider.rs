@@ -40,6 +40,17 @@ const CALLS_MAX: usize = 64;
 const RETRIES_DEFAULT: u64 = 3;
 const RETRIES_MAX: u64 = 10;
 
+/// The bounds of what a provider sends, by name.
+pub(crate) fn bounds() -> [(&'static str, u64); 5] {
+    [
+        ("model_reply_bytes", REPLY_BYTES_MAX as u64),
+        ("model_event_bytes", EVENT_BYTES_MAX as u64),
+        ("model_argument_bytes", ARGUMENTS_BYTES_MAX as u64),
+        ("model_calls", CALLS_MAX as u64),
+        ("model_seconds", TIME_MAX.as_secs()),
+    ]
+}
+
 /// The first pause before a request is repeated; each is twice as long as the last.
 const PAUSE: Duration = Duration::from_millis(500);
 

@@ -18,7 +18,7 @@ use tokio::time::sleep;
 use url::Url;
 
 /// Bytes of the document of an agent.
-const DOCUMENT_BYTES_MAX: usize = 512 * 1024;
+pub(super) const DOCUMENT_BYTES_MAX: usize = 512 * 1024;
 
 /// How long the document may take.
 const DOCUMENT_TIME: Duration = Duration::from_secs(10);
@@ -29,6 +29,18 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause, also where the other side wants a longer one.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
+/// The shortest time after which a document is read again, also where its server wants a shorter one.
+const FRESH_MIN: Duration = Duration::from_secs(60);
+
+/// The time after which a document is read again where its server says nothing.
+const FRESH: Duration = Duration::from_secs(300);
+
+/// The longest time after which a document is read again.
+const FRESH_MAX: Duration = Duration::from_secs(24 * 3_600);
+
+/// Bytes of what a server calls a version.
+const ETAG_BYTES_MAX: usize = 256;
+
 /// The kind that every document has.
 const KIND: &str = "openagentspec:v1/agent";
 
@@ -38,20 +50,54 @@ struct Remote {
     http: Arc<dyn Http>,
 }
 
-/// Fetches the document of `oagent://host/…/name` and makes a tool of the agent; its credentials are filed under the
-/// reference.
-pub async fn remote_agent(reference: &str, http: &Arc<dyn Http>) -> Result<Tool, ToolError> {
-    let (url, name) = address(reference).ok_or_else(|| {
-        ToolError::Unknown("a remote agent is `oagent://host/path/name`, without user, query and fragment".to_owned())
-    })?;
-    let remote = Remote { url: url.clone(), http: Arc::clone(http) };
-    let response = remote.ask("GET", &url, None, None, "application/yaml", DOCUMENT_TIME, DOCUMENT_BYTES_MAX).await?;
-    if response.status != 200 {
-        return Err(ToolError::Unavailable("the document of the agent is not there".to_owned()));
+/// An agent of another server, as its document describes it now.
+#[derive(Debug)]
+pub struct RemoteAgent {
+    /// The agent as a tool; its credentials are filed under the reference.
+    pub tool: Tool,
+    /// The document, byte for byte.
+    pub document: Vec<u8>,
+    /// What its server calls this version.
+    pub etag: Option<String>,
+    /// For how long it is relied on.
+    pub fresh: Duration,
+}
+
+/// Fetches the document of `oagent://host/…/name` and makes a tool of the agent.
+pub async fn remote_agent(reference: &str, http: &Arc<dyn Http>) -> Result<RemoteAgent, ToolError> {
+    let absent = || ToolError::Protocol("the other server does not send the document".to_owned());
+    remote_agent_since(reference, http, None).await?.ok_or_else(absent)
+}
+
+/// The same for somebody who has the version of this name; nothing when that is still the one.
+pub async fn remote_agent_since(
+    reference: &str,
+    http: &Arc<dyn Http>,
+    etag: Option<&str>,
+) -> Result<Option<RemoteAgent>, ToolError> {
+    let (url, _) = address(reference).ok_or_else(no_reference)?;
+    let mut headers = vec![("accept".to_owned(), "application/yaml".to_owned())];
+    headers.extend(etag.map(|etag| ("if-none-match".to_owned(), etag.to_owned())));
+    let (method, url) = ("GET".to_owned(), url.to_string());
+    let request = Request { method, url, headers, body: None, time: DOCUMENT_TIME, bytes_max: DOCUMENT_BYTES_MAX };
+    let response = http.send(request).await.map_err(failed)?;
+    match response.status {
+        200 => {}
+        304 if etag.is_some() => return Ok(None),
+        _ => return Err(ToolError::Unavailable("the document of the agent is not there".to_owned())),
     }
-    let bytes = response.whole().await.map_err(failed)?;
+    let etag = response.header("etag").filter(|etag| etag.len() <= ETAG_BYTES_MAX).map(str::to_owned);
+    let fresh = freshness(response.header("cache-control"));
+    let document = response.whole().await.map_err(failed)?;
+    let tool = remote_agent_of(reference, http, &document)?;
+    Ok(Some(RemoteAgent { tool, document, etag, fresh }))
+}
+
+/// The same from a document that was kept.
+pub fn remote_agent_of(reference: &str, http: &Arc<dyn Http>, document: &[u8]) -> Result<Tool, ToolError> {
+    let (url, name) = address(reference).ok_or_else(no_reference)?;
     let wrong = |words: &str| ToolError::Protocol(words.to_owned());
-    let document = description::parse_yaml(&bytes).map_err(|_| wrong("the document of the agent cannot be read"))?;
+    let document = description::parse_yaml(document).map_err(|_| wrong("the document of the agent cannot be read"))?;
     let text = |member: &str| document.root().get(member).and_then(|value| value.as_str());
     if text("kind") != Some(KIND) || text("name") != Some(name.as_str()) {
         return Err(wrong("the document is not the one of the agent that the reference names"));
@@ -65,7 +111,23 @@ pub async fn remote_agent(reference: &str, http: &Arc<dyn Http>) -> Result<Tool,
         output: None,
         idempotent: false,
     };
+    let remote = Remote { url, http: Arc::clone(http) };
     Ok(Tool::new(definition, reference, Arc::new(remote)))
+}
+
+fn no_reference() -> ToolError {
+    ToolError::Unknown("a remote agent is `oagent://host/path/name`, without user, query and fragment".to_owned())
+}
+
+/// How long a server wants its document to be relied on, within our own bounds.
+fn freshness(cache_control: Option<&str>) -> Duration {
+    let said = cache_control.into_iter().flat_map(|said| said.split(',')).map(str::trim);
+    let seconds = said.filter_map(|word| match word.split_once('=') {
+        Some(("max-age", seconds)) => seconds.parse().ok(),
+        None if word == "no-cache" || word == "no-store" => Some(0),
+        _ => None,
+    });
+    seconds.min().map_or(FRESH, Duration::from_secs).clamp(FRESH_MIN, FRESH_MAX)
 }
 
 /// The address behind a reference, and the name of the agent.
@@ -77,34 +139,29 @@ fn address(reference: &str) -> Option<(Url, String)> {
 }
 
 impl Remote {
-    #[expect(clippy::too_many_arguments, reason = "each is one part of an exchange")]
     async fn ask(
         &self,
         method: &str,
         url: &Url,
-        call: Option<&Call<'_>>,
+        call: &Call<'_>,
         body: Option<Vec<u8>>,
-        accept: &str,
-        time: Duration,
-        bytes_max: usize,
     ) -> Result<Response, ToolError> {
-        let mut headers = vec![("accept".to_owned(), accept.to_owned())];
+        let mut headers = vec![("accept".to_owned(), "application/json".to_owned())];
         if body.is_some() {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
-            headers.extend(call.map(|call| ("idempotency-key".to_owned(), call.id.to_owned())));
+            headers.push(("idempotency-key".to_owned(), call.id.to_owned()));
         }
-        let credential = call.and_then(|call| call.credential).map(Secret::expose);
+        let credential = call.credential.map(Secret::expose);
         headers.extend(credential.map(|secret| ("authorization".to_owned(), format!("Bearer {secret}"))));
         let (method, url) = (method.to_owned(), url.to_string());
-        self.http.send(Request { method, url, headers, body, time, bytes_max }).await.map_err(failed)
+        let request = Request { method, url, headers, body, time: call.time, bytes_max: OUTPUT_BYTES_MAX };
+        self.http.send(request).await.map_err(failed)
     }
 
     /// Begins an engagement and gives the place of its state.
     async fn begin(&self, call: &Call<'_>) -> Result<Url, ToolError> {
         let body = call.inputs.to_string().into_bytes();
-        let asked =
-            self.ask("POST", &self.url, Some(call), Some(body), "application/json", call.time, OUTPUT_BYTES_MAX);
-        let response = asked.await?;
+        let response = self.ask("POST", &self.url, call, Some(body)).await?;
         match response.status {
             303 => {}
             400..500 => return Err(ToolError::failed("the other server refuses to begin an engagement")),
@@ -119,8 +176,7 @@ impl Remote {
     async fn follow(&self, place: &Url, call: &Call<'_>) -> Result<Value, ToolError> {
         let mut pause = PAUSE;
         loop {
-            let asked = self.ask("GET", place, Some(call), None, "application/json", call.time, OUTPUT_BYTES_MAX);
-            let response = match asked.await {
+            let response = match self.ask("GET", place, call, None).await {
                 // It began, whatever happens to a question about it.
                 Err(ToolError::Unavailable(words)) => return Err(ToolError::Lost(words)),
                 asked => asked?,
@@ -174,6 +230,21 @@ impl Hand for Remote {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_is_relied_on_as_long_as_its_server_says_within_bounds() {
+        for (said, seconds) in [
+            (None, 300),
+            (Some("no-cache"), 60),
+            (Some("max-age=1"), 60),
+            (Some("public, max-age=900"), 900),
+            (Some("max-age=900, no-cache"), 60),
+            (Some("max-age=99999999"), 86_400),
+            (Some("max-age=soon"), 300),
+        ] {
+            assert_eq!(freshness(said), Duration::from_secs(seconds), "{said:?}");
+        }
+    }
 
     #[test]
     fn a_reference_is_remote_only_with_a_path_and_nothing_else() {

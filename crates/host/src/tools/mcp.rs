@@ -16,7 +16,7 @@ use crate::definition::Definition;
 use crate::fields::Fields;
 use crate::http::Http;
 use crate::name::{is_name, tool_name};
-use crate::tool::{Call, Hand, Tool, ToolError};
+use crate::tool::{Call, Hand, Remarks, Tool, ToolError};
 use crate::toolbox::Shelf;
 use crate::{ConfigurationError, Pending, Secret};
 use json::{Map, Value, json};
@@ -58,6 +58,17 @@ const STEADY: Duration = Duration::from_secs(10);
 /// How often a list is read again at most.
 const RELIST: Duration = Duration::from_secs(1);
 
+/// The bounds of a server, by name.
+pub(super) fn bounds() -> [(&'static str, u64); 5] {
+    [
+        ("mcp_tools", TOOLS_MAX as u64),
+        ("mcp_pages", PAGES_MAX as u64),
+        ("mcp_sessions", SESSIONS_MAX as u64),
+        ("mcp_message_bytes", guard::MESSAGE_BYTES_MAX as u64),
+        ("mcp_unasked_per_second", u64::from(guard::UNASKED_PER_SECOND_MAX)),
+    ]
+}
+
 /// How a server is reached.
 enum Link {
     Program(Program, Option<String>),
@@ -75,6 +86,7 @@ pub(crate) struct Server {
     /// The static identity that the list is asked for with.
     list_as: Option<String>,
     time: Duration,
+    remarks: Remarks,
 }
 
 /// Why a message did not get through.
@@ -159,6 +171,7 @@ impl Server {
         fields: &Fields<'_>,
         world: &World<'_>,
         time: Duration,
+        remarks: &Remarks,
     ) -> Result<Self, ConfigurationError> {
         let link = match fields.text("url")? {
             Some(url) => {
@@ -184,7 +197,8 @@ impl Server {
         }
         let (only, idempotent) = (fields.texts("tools")?, fields.texts("idempotent")?);
         let list_as = fields.text("list_as")?.map(str::to_owned);
-        Ok(Self { name: name.to_owned(), link, only, rename, idempotent, list_as, time })
+        let remarks = remarks.clone();
+        Ok(Self { name: name.to_owned(), link, only, rename, idempotent, list_as, time, remarks })
     }
 
     /// The static identity that the list is asked for with.
@@ -263,7 +277,8 @@ impl Connected {
             };
             let hand = Reaching { connected: Arc::downgrade(self), name: offer.name.to_string() };
             let definition = self.server.definition(name.clone(), offer);
-            let tool = Tool::new(definition, &self.server.name, Arc::new(hand)).within(self.server.time);
+            let tool = Tool::new(definition, &self.server.name, Arc::new(hand));
+            let tool = tool.within(self.server.time).remarked(&self.server.remarks);
             match shelf.put(tool) {
                 Ok(()) => kept.push(name),
                 Err(taken) => problems.push(taken.to_string()),
@@ -337,7 +352,7 @@ impl Connected {
             }
         };
         // What the library says of a failed beginning may repeat what the server said.
-        let service = begun.map_err(|_| unavailable("it does not begin as the protocol says"))?;
+        let service = begun.map_err(|_| unavailable("it does not begin as the protocol says; start it by hand to see why"))?;
         Ok(Session { service, signals, begun: Instant::now() })
     }
 }

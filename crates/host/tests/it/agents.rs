@@ -33,8 +33,8 @@ fn begun(location: &str) -> Answer {
 async fn agent(answers: Vec<Answer>) -> (Server, Result<Tool, ToolError>) {
     let server = Server::start(answers).await;
     let http: Arc<dyn Http> = Arc::new(Bridge(server.url.clone()));
-    let tool = remote_agent("oagent://hall.example/agents/hr-agent", &http).await;
-    (server, tool)
+    let read = remote_agent("oagent://hall.example/agents/hr-agent", &http).await;
+    (server, read.map(|agent| agent.tool))
 }
 
 async fn call(answers: Vec<Answer>) -> (Server, Result<Value, ToolError>) {
@@ -98,4 +98,23 @@ async fn a_document_must_be_the_one_of_the_reference() {
     ] {
         assert!(agent(vec![answer]).await.1.is_err());
     }
+}
+
+#[tokio::test]
+async fn a_document_is_read_again_only_where_it_is_another_one() {
+    let first = document().with("etag", "\"one\"").with("cache-control", "max-age=120");
+    let changed = document().with("etag", "\"two\"");
+    let same = Answer::json(304, &json!({}));
+    let server = Server::start(vec![first, same, changed]).await;
+    let http: Arc<dyn Http> = Arc::new(Bridge(server.url.clone()));
+    let reference = "oagent://hall.example/agents/hr-agent";
+    let read = remote_agent(reference, &http).await.unwrap();
+    assert_eq!((read.etag.as_deref(), read.fresh), (Some("\"one\""), Duration::from_secs(120)));
+    assert!(host::remote_agent_since(reference, &http, read.etag.as_deref()).await.unwrap().is_none());
+    let again = host::remote_agent_since(reference, &http, read.etag.as_deref()).await.unwrap().unwrap();
+    assert_eq!((again.etag.as_deref(), again.tool.digest()), (Some("\"two\""), read.tool.digest()));
+    let asked = server.asked();
+    assert_eq!(asked.iter().filter(|asked| asked.header("if-none-match") == Some("\"one\"")).count(), 2);
+    let kept = host::remote_agent_of(reference, &http, &read.document).unwrap();
+    assert_eq!(kept.digest(), read.tool.digest());
 }

@@ -55,7 +55,8 @@ async fn sixty_four_users_at_once_never_share_a_credential() {
     let configuration = Configuration::read(text.as_bytes(), Path::new("."), &environment).unwrap();
     let mirror = Arc::new(Mirror::default());
     let http: Arc<dyn Http> = Arc::clone(&mirror) as Arc<dyn Http>;
-    let toolbox = Arc::new(Toolbox::open(&configuration, Means { http, pins: Pins::new() }).await.unwrap());
+    let toolbox =
+        Arc::new(Toolbox::open(&configuration, Means { http, pins: Pins::new(), visits: None }).await.unwrap());
     let mut calls = JoinSet::new();
     for number in 0..CALLS {
         let (toolbox, user) = (Arc::clone(&toolbox), format!("u{}", number * 31 % USERS));

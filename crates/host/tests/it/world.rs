@@ -28,5 +28,5 @@ pub(crate) async fn open(text: &str, folder: &Path) -> Toolbox {
 /// The same with a client and what was approved before.
 pub(crate) async fn open_with(text: &str, folder: &Path, http: Arc<dyn Http>, pins: Pins) -> Toolbox {
     let configuration = read(text, folder).unwrap_or_else(|error| panic!("{error}"));
-    Toolbox::open(&configuration, Means { http, pins }).await.unwrap()
+    Toolbox::open(&configuration, Means { http, pins, visits: None }).await.unwrap()
 }

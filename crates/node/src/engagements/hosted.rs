@@ -4,19 +4,22 @@
 //! the version that it began with for as long as it lives.
 
 use super::ask::{ASK, asking};
+use super::remotes::Remotes;
+use super::stop::Stop;
+use super::visits::Envoy;
 use super::{Engagements, RUNNING_MAX};
 use crate::node::Node;
 use crate::outbound::Hosted;
 use crate::refusal::Error;
-use agent::{Agent, Check, Finding, Grade, Name, NameRule, Options, Reference, Registry, Reviewer};
-use host::{Budget, Configuration, Http, Means, Pins, ToolError, Toolbox};
+use agent::{Agent, Begun, Check, Code, Finding, Grade, Name, NameRule, Options, Reference, Registry, Reviewer};
+use host::{Budget, Configuration, Http, Means, Pins, State, ToolError, Toolbox, Visits};
 use json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::{fs, io};
 use store::{Journal, Spec};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 /// Where the digests of approved definitions of tools are kept, in the data folder.
 const PINS: &str = "tools.json";
@@ -57,12 +60,26 @@ impl Person {
 #[derive(Debug, thiserror::Error)]
 pub enum HostingError {
     /// A document is not taken, for these reasons.
-    #[error("{file}: {}", told(found))]
+    #[error("{file}: {}{hint}", told(found))]
     Document {
         /// Its file.
         file: String,
         /// What is wrong with it.
         found: Vec<Finding>,
+        /// What is there instead, and what may help.
+        hint: String,
+    },
+    /// A document names a static identity for which there is no credential.
+    #[error(
+        "{file}: the static identity `{identity}` has no credential: {why}; mend `credentials.static.{identity}` in the operator's file"
+    )]
+    Credential {
+        /// The file that names it.
+        file: String,
+        /// The identity.
+        identity: String,
+        /// Why there is none.
+        why: String,
     },
     /// Two documents have one name.
     #[error("{file}: another agent is called `{name}`")]
@@ -99,7 +116,7 @@ pub enum HostingError {
 }
 
 fn told(found: &[Finding]) -> String {
-    found.iter().map(Finding::to_string).collect::<Vec<_>>().join("; ")
+    found.iter().map(|finding| format!("{finding} at `{}`", finding.at)).collect::<Vec<_>>().join("; ")
 }
 
 /// An agent of this node.
@@ -111,6 +128,8 @@ pub struct Resident {
     pub(super) model: String,
     /// What one engagement may cost.
     pub(super) budget: Budget,
+    /// Turns of earlier engagements that it is reminded of.
+    pub(super) memory: usize,
     /// What is odd about it here.
     pub warnings: Vec<Finding>,
 }
@@ -118,21 +137,34 @@ pub struct Resident {
 impl Engagements {
     /// Opens the tools, reads the documents and keeps them; nothing is hosted unless everything can be.
     pub async fn open(node: Arc<Node>, hosting: Hosting) -> Result<Arc<Self>, HostingError> {
+        let http = Hosted::new(Arc::clone(&node.door)).map_err(|error| HostingError::Broken(error.to_string()))?;
+        Self::open_through(node, hosting, Arc::new(http)).await
+    }
+
+    /// The same with another way out for tools, models and remote agents.
+    pub async fn open_through(
+        node: Arc<Node>,
+        hosting: Hosting,
+        http: Arc<dyn Http>,
+    ) -> Result<Arc<Self>, HostingError> {
         let broken = |error: &dyn ToString| HostingError::Broken(error.to_string());
-        let http: Arc<dyn Http> = Arc::new(Hosted::new(Arc::clone(&node.door)).map_err(|error| broken(&error))?);
         let configuration = hosting.configuration;
         let pins = pinned(&node.data).map_err(|error| broken(&error))?;
-        let toolbox = Toolbox::open(&configuration, Means { http: Arc::clone(&http), pins }).await?;
+        let visits: Arc<dyn Visits> = Arc::new(Envoy::new(&node));
+        let means = Means { http: Arc::clone(&http), pins, visits: Some(visits) };
+        let toolbox = Toolbox::open(&configuration, means).await?;
+        let remotes_read = Remotes::new(Arc::clone(&http));
         toolbox.add(asking(&node));
         let mut agents = Vec::new();
         for (file, bytes) in hosting.documents {
-            let agent = Agent::read(&bytes).map_err(|found| HostingError::Document { file: file.clone(), found })?;
+            let wrong = |found| HostingError::Document { file: file.clone(), found, hint: String::new() };
+            let agent = Agent::read(&bytes).map_err(wrong)?;
             if agents.iter().any(|(_, known): &(String, Arc<Agent>)| known.name == agent.name) {
                 return Err(HostingError::Taken { file, name: agent.name.to_string() });
             }
             for reference in remotes(&agent) {
                 if toolbox.tool(&reference).is_none() {
-                    let remote = host::remote_agent(&reference, &http).await;
+                    let remote = remotes_read.read(&reference).await;
                     let refused = |why: ToolError| (file.clone(), reference.clone(), why.to_string());
                     let remote = remote.map_err(refused);
                     toolbox.add(remote.map_err(|(file, reference, why)| HostingError::Remote {
@@ -145,6 +177,7 @@ impl Engagements {
             agents.push((file, Arc::new(agent)));
         }
         pin(&node.data, &toolbox.pins()).map_err(|error| broken(&error))?;
+        warn(&toolbox);
         let mut engagements = Self {
             node,
             toolbox,
@@ -156,6 +189,9 @@ impl Engagements {
             strangers: hosting.strangers,
             seats: Mutex::new(HashMap::new()),
             places: Semaphore::new(RUNNING_MAX),
+            remotes: remotes_read,
+            stop: watch::Sender::new(Stop::Not),
+            content: configuration.shows_content(),
         };
         let everything = engagements.everything(agents.iter().map(|(_, agent)| agent.as_ref()));
         for (file, agent) in agents {
@@ -163,19 +199,26 @@ impl Engagements {
             let (errors, mut warnings): (Vec<_>, Vec<_>) =
                 everything.judge(&agent).into_iter().partition(|finding| finding.grade() == Grade::Error);
             if !errors.is_empty() {
-                return Err(HostingError::Document { file, found: errors });
+                let hint = hint(&errors, &engagements.toolbox);
+                return Err(HostingError::Document { file, found: errors, hint });
             }
+            engagements.check_identities(&file, &agent)?;
             warnings.extend(agent.warnings.iter().cloned());
             let given = configuration.agent(&name);
             let Some(model) = given.model else { return Err(HostingError::NoModel { file, name }) };
             if let Some(opened) = configuration.model(&model, &http) {
                 engagements.models.insert(model.clone(), opened);
             }
-            engagements.hosted.insert(name, Arc::new(Resident { agent, model, budget: given.budget, warnings }));
+            engagements.hosted.insert(
+                name,
+                Arc::new(Resident { agent, model, budget: given.budget, memory: given.memory, warnings }),
+            );
         }
         engagements.keep_documents().await.map_err(|error| broken(&error))?;
+        engagements.keep_versions().await.map_err(|error| broken(&error))?;
         let engagements = Arc::new(engagements);
         engagements.introduce();
+        engagements.keep_fresh();
         Ok(engagements)
     }
 
@@ -204,19 +247,32 @@ impl Engagements {
             // A name that is taken twice was refused before.
             let _ = registry.add_agent(&agent.name, &agent.description);
             self.add_identities(&mut registry, agent);
-            self.add_remotes(&mut registry, agent);
+            self.add_remotes(&mut registry, agent, None);
         }
         registry
     }
 
-    fn add_remotes(&self, registry: &mut Registry, agent: &Agent) {
+    /// The agents of other servers, as they are now or in the versions that an engagement began with.
+    fn add_remotes(&self, registry: &mut Registry, agent: &Agent, begun: Option<&Begun>) {
         for capability in &agent.capabilities {
+            let reference = capability.reference.to_string();
+            let kept = begun.and_then(|begun| self.version(begun, &reference));
             if matches!(capability.reference, Reference::Remote { .. })
-                && let Some(tool) = self.toolbox.tool(&capability.reference.to_string())
+                && let Some(tool) = kept.or_else(|| self.toolbox.tool(&reference))
             {
                 registry.add_remote(&capability.reference, &tool.definition().description);
             }
         }
+    }
+
+    /// Whether there is a credential for every static identity that a document names.
+    fn check_identities(&self, file: &str, agent: &Agent) -> Result<(), HostingError> {
+        for identity in agent.capabilities.iter().filter_map(|capability| capability.static_identity.as_ref()) {
+            if let Some(why) = self.toolbox.vault().lacks(identity) {
+                return Err(HostingError::Credential { file: file.to_owned(), identity: identity.clone(), why });
+            }
+        }
+        Ok(())
     }
 
     fn add_identities(&self, registry: &mut Registry, agent: &Agent) {
@@ -232,6 +288,8 @@ impl Engagements {
         let check = Arc::new(Inputs(Arc::clone(&tool)));
         let mut known = agent::Tool::new(definition.description.clone(), definition.input.clone(), check);
         known.idempotent = definition.idempotent;
+        known.writes = tool.remarks().writes;
+        known.after = tool.remarks().after.iter().cloned().collect();
         known.text_argument = match tool.text_inputs("") {
             Value::Object(members) => members.keys().next().cloned(),
             _ => None,
@@ -240,10 +298,10 @@ impl Engagements {
     }
 
     /// What of this node one agent can refer to, as it is now.
-    pub(super) fn registry(&self, agent: &Agent) -> Arc<Registry> {
+    pub(super) fn registry(&self, agent: &Agent, begun: &Begun) -> Arc<Registry> {
         let mut registry = Registry::default();
         registry.options = self.options.clone();
-        let budget = self.hosted.get(agent.name.as_str()).map(|hosted| hosted.budget).unwrap_or_default();
+        let budget = self.budget(agent.name.as_str(), begun);
         registry.options.limits.tokens = budget.tokens.or(registry.options.limits.tokens);
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for capability in &agent.capabilities {
@@ -268,7 +326,7 @@ impl Engagements {
             }
         }
         self.add_identities(&mut registry, agent);
-        self.add_remotes(&mut registry, agent);
+        self.add_remotes(&mut registry, agent, Some(begun));
         Arc::new(registry)
     }
 
@@ -282,6 +340,56 @@ impl Engagements {
 fn remotes(agent: &Agent) -> Vec<String> {
     let references = agent.capabilities.iter().map(|capability| &capability.reference);
     references.filter(|reference| matches!(reference, Reference::Remote { .. })).map(ToString::to_string).collect()
+}
+
+/// Tools that an operator is told of whose document names another one.
+const HINTED_MAX: usize = 20;
+
+/// What is there instead of what a document refers to, and what may help.
+fn hint(found: &[Finding], toolbox: &Toolbox) -> String {
+    let has = |code: Code| found.iter().any(|finding| finding.code == code);
+    let mut hint = String::new();
+    if has(Code::UnknownCapability) || has(Code::UnknownGuardrail) {
+        let names: Vec<String> = toolbox.names().iter().take(HINTED_MAX).map(|name| format!("`{name}`")).collect();
+        hint.push_str(&format!("; the tools here are {}; mend the name, or add one under `tools`", names.join(", ")));
+        for (entry, problem) in toolbox.problems() {
+            hint.push_str(&format!("; the tools of `{entry}` cannot be had: {problem}"));
+        }
+    }
+    if has(Code::UnknownIdentity) {
+        hint.push_str("; give it a credential under `credentials.static` in the operator's file");
+    }
+    hint
+}
+
+/// Tells the operator which tools cannot be called, and why.
+fn warn(toolbox: &Toolbox) {
+    for (entry, problem) in toolbox.problems() {
+        tracing::warn!(entry, problem, "tools cannot be had");
+    }
+    for name in toolbox.names() {
+        let Some(tool) = toolbox.tool(&name) else { continue };
+        match tool.state() {
+            State::Ready => {}
+            State::Quarantined { approved } => tracing::warn!(
+                tool = name,
+                approved,
+                now = tool.digest(),
+                "the definition of a tool changed; `rialto agent approve` lets it be called again"
+            ),
+            State::Rejected(reason) => tracing::warn!(tool = name, %reason, "the definition of a tool is not usable"),
+        }
+    }
+}
+
+/// Approves the definition of a tool that has this digest, for the next start of the node of a data folder.
+pub fn approve_tool(data: &Path, name: &str, digest: &str) -> io::Result<bool> {
+    let mut pins = pinned(data)?;
+    let known = pins.insert(name.to_owned(), digest.to_owned()).is_some();
+    if known {
+        pin(data, &pins)?;
+    }
+    Ok(known)
 }
 
 /// Definitions of tools that were approved before, by the names of their tools.

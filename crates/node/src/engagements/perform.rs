@@ -1,17 +1,19 @@
 //! OAS Agent: what `next` asks for, done. Everything recorded is on disk before an effect begins.
 
 use super::journal::{Live, Seat};
-use super::{Engagements, REVIEW_SECONDS, WORK_SECONDS};
+use super::{Engagements, REVIEW_SECONDS};
 use crate::chance;
-use crate::clock::{Clock, instant};
+use crate::clock::instant;
 use crate::refusal::Error;
 use agent::{Effect, Failure, Function, Identity, Message, Outcome, ProposedCall, Review, Step, Target, Usage};
-use host::{Arguments, Budget, Spent, ToolError};
+use host::{Arguments, ToolError};
 use json::{Value, json};
 use std::sync::Arc;
-use std::time::Duration;
 use store::Reached;
-use tracing::{Instrument, debug_span};
+use tracing::{Instrument, Span, debug_span};
+
+/// Characters of what is said, put in or brought out that a span carries.
+const CONTENT_CHARS_MAX: usize = 16 * 1024;
 
 impl Engagements {
     /// Brings an effect about and records what came of it.
@@ -21,7 +23,7 @@ impl Engagements {
                 self.write(live, Reached::Running, None).await?;
                 let id = format!("{}/{}", live.engaged.id, live.engagement.steps().len());
                 let called = self.toolbox.call(&tool, &inputs, host::Identity::Nobody, &id, None);
-                let outcome = match self.unless_cancelled(seat, spanned(called, &tool, &id)).await {
+                let outcome = match self.unless_cancelled(seat, self.spanned(called, &tool, &id, &inputs)).await {
                     None => return Ok(()),
                     Some(Ok(output)) => Outcome::Output(output),
                     Some(Err(error)) => Outcome::Error(error.code().to_owned()),
@@ -101,9 +103,18 @@ impl Engagements {
             (Identity::Static(name), _) => host::Identity::Static(name),
             (Identity::Nobody | Identity::User, _) => host::Identity::Nobody,
         };
-        let called = self.toolbox.call(name, inputs, whose, &id, None);
-        let Some(returned) = self.unless_cancelled(seat, spanned(called, name, &id)).await else { return Ok(()) };
+        let kept = self.version(live.engagement.begun(), name);
+        let called = async {
+            match &kept {
+                Some(kept) => self.toolbox.call_by(kept, inputs, whose, &id, None).await,
+                None => self.toolbox.call(name, inputs, whose, &id, None).await,
+            }
+        };
         let idempotent = live.registry.tool(name).is_some_and(|tool| tool.idempotent);
+        let Some(returned) = self.unless_cancelled(seat, self.spanned(called, name, &id, inputs)).await else {
+            // A node that stops writes down what it will not know; whoever ended the engagement does not ask.
+            return if self.is_cut() && !idempotent { live.record(Step::OutcomeUnknown { call }) } else { Ok(()) };
+        };
         live.record(match returned {
             Ok(output) => Step::Returned { call, outcome: Outcome::Output(output) },
             Err(error) if error.is_outcome_unknown() && !idempotent => Step::OutcomeUnknown { call },
@@ -121,11 +132,11 @@ impl Engagements {
     ) -> Result<(), Error> {
         let hosted = self.hosted.get(live.agent.name.as_str());
         let model = hosted.and_then(|hosted| self.models.get(&hosted.model));
-        let (Some(hosted), Some(model)) = (hosted, model) else {
+        let Some(model) = model else {
             let detail = Some("the agent is not hosted any more".to_owned());
             return live.record(Step::Failed { failure: Failure::Model, detail });
         };
-        if let Some(detail) = spent(live, &hosted.budget, &model.price()) {
+        if let Some(detail) = self.used_up(live)? {
             return live.record(Step::Failed { failure: Failure::Limit, detail: Some(detail) });
         }
         let request = request(&live.agent, messages, functions, tokens_left);
@@ -139,13 +150,17 @@ impl Engagements {
             gen_ai.conversation.id = live.engaged.id,
             gen_ai.usage.input_tokens = tracing::field::Empty,
             gen_ai.usage.output_tokens = tracing::field::Empty,
+            gen_ai.input.messages = tracing::field::Empty,
+            gen_ai.output.messages = tracing::field::Empty,
         );
+        self.show(&span, "gen_ai.input.messages", || json!(request.messages));
         let replied = model.complete(&request, None).instrument(span.clone());
         let Some(replied) = self.unless_cancelled(seat, replied).await else { return Ok(()) };
         match replied {
             Ok(reply) => {
                 span.record("gen_ai.usage.input_tokens", reply.usage.input_tokens);
                 span.record("gen_ai.usage.output_tokens", reply.usage.output_tokens);
+                self.show(&span, "gen_ai.output.messages", || json!({"text": reply.text, "calls": reply.calls}));
                 live.record(said(&live.agent.clone(), reply))
             }
             Err(error) => {
@@ -161,42 +176,47 @@ impl Engagements {
         tokio::select! {
             done = doing => Some(done),
             _ = cancelled.wait_for(Option::is_some) => None,
+            () = self.cut() => None,
         }
     }
-}
 
-/// A call inside its span.
-async fn spanned<T>(call: impl Future<Output = T>, name: &str, id: &str) -> T {
-    let span = debug_span!(
-        "execute_tool",
-        otel.name = %format_args!("execute_tool {name}"),
-        gen_ai.operation.name = "execute_tool",
-        gen_ai.tool.name = name,
-        gen_ai.tool.call.id = id,
-    );
-    call.instrument(span).await
+    /// A call inside its span.
+    async fn spanned(
+        &self,
+        call: impl Future<Output = Result<Value, ToolError>>,
+        name: &str,
+        id: &str,
+        inputs: &Value,
+    ) -> Result<Value, ToolError> {
+        let span = debug_span!(
+            "execute_tool",
+            otel.name = %format_args!("execute_tool {name}"),
+            gen_ai.operation.name = "execute_tool",
+            gen_ai.tool.name = name,
+            gen_ai.tool.call.id = id,
+            gen_ai.tool.call.arguments = tracing::field::Empty,
+            gen_ai.tool.call.result = tracing::field::Empty,
+        );
+        self.show(&span, "gen_ai.tool.call.arguments", || inputs.clone());
+        let returned = call.instrument(span.clone()).await;
+        if let Ok(output) = &returned {
+            self.show(&span, "gen_ai.tool.call.result", || output.clone());
+        }
+        returned
+    }
+
+    /// Shows collectors what was said, put in or brought out, where the operator wants that.
+    fn show(&self, span: &Span, name: &str, content: impl FnOnce() -> Value) {
+        if self.content && !span.is_disabled() {
+            let text: String = content().to_string().chars().take(CONTENT_CHARS_MAX).collect();
+            span.record(name, text);
+        }
+    }
 }
 
 /// What the model is told of a failed call.
 fn told(error: &ToolError) -> String {
     format!("{}: {error}", error.code())
-}
-
-/// What of a budget is passed, by its name.
-fn spent(live: &Live, budget: &Budget, price: &host::Price) -> Option<String> {
-    let time = Clock::monotonic().duration_since(live.since);
-    if time > budget.time.unwrap_or(Duration::from_secs(WORK_SECONDS)) {
-        return Some("engagement.seconds".to_owned());
-    }
-    let mut spent = Spent::default();
-    for step in live.engagement.steps() {
-        if let Step::ModelSaid { usage, .. } = step {
-            let usage = host::Usage { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens };
-            spent.add(&usage, price, Duration::ZERO);
-        }
-    }
-    let without_time = Budget { time: None, ..*budget };
-    without_time.check(&spent).err().map(|exceeded| format!("engagement.{}", exceeded.what))
 }
 
 /// What a model is asked: functions by the keys of their capabilities, which its client spells as its provider wants.

@@ -14,7 +14,7 @@ use aql::Instant;
 use json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use store::Reached;
+use store::{Engaged, Reached};
 
 /// What a reviewer decides.
 #[derive(Clone, Debug)]
@@ -36,6 +36,18 @@ pub enum Settled {
     Output(Value),
     /// It was not carried out, for this reason.
     Failed(String),
+}
+
+/// Engagements of one reviewer that are looked through for a page.
+const REVIEWS_MAX: usize = 10_000;
+
+/// A page of what waits for a decision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// What waits.
+    pub reviews: Vec<Value>,
+    /// What the next page begins after, where there is one.
+    pub next: Option<String>,
 }
 
 impl Engagements {
@@ -111,7 +123,8 @@ impl Engagements {
             let refused = Refusal::new(Class::PolicyBlock, "reviewer_not_allowed", detail);
             return Err(if involved { refused.into() } else { unknown().into() });
         }
-        if live.engagement.pending_review().is_none_or(|(_, _, pending)| pending.id != review.id) {
+        let waits = live.engagement.pending_review().is_some_and(|(_, _, pending)| pending.id == review.id);
+        if !waits || live.engagement.status().is_final() {
             let detail = "this was decided before, or the engagement is over";
             return Err(Refusal::new(Class::Conflict, "review_decided", detail).into());
         }
@@ -125,28 +138,38 @@ impl Engagements {
         Ok(shown(&live, call, stage, &review))
     }
 
-    /// What waits for a caller to decide, the newest first.
-    pub fn reviews(&self, caller: &str) -> Result<Vec<Value>, Error> {
+    /// What waits for a caller to decide, the newest first, one page of it; `after` is what the page before ended with.
+    pub fn reviews(&self, caller: &str, after: Option<&str>) -> Result<Listed, Error> {
         let known = self.people.iter().filter(|person| person.did == caller);
         let mut names: BTreeSet<&str> =
             known.flat_map(|person| [&person.id, &person.email]).flatten().map(String::as_str).collect();
         names.insert(caller);
-        let mut listed = Vec::new();
+        let mut waiting = Vec::new();
         for name in names {
-            for engaged in self.node.store.engagements_before(name, LISTED_MAX)? {
-                let live = self.load(&engaged.id)?;
-                if let Some((call, stage, review)) = live.engagement.pending_review() {
-                    listed.push(shown(&live, call, stage, review));
-                }
-                if let Some((call, waits)) = lost(&live) {
-                    listed.push(json!({
-                        "engagement": live.engaged.id, "agent": live.engaged.agent, "stage": "outcome", "call": call,
-                        "capability": waits.capability, "inputs": waits.inputs,
-                    }));
-                }
+            waiting.extend(self.node.store.engagements_before(name, REVIEWS_MAX)?);
+        }
+        waiting.sort_by(|one, other| (other.begun_at, &other.id).cmp(&(one.begun_at, &one.id)));
+        if let Some(after) = after {
+            let (begun_at, id) = place(after)?;
+            waiting.retain(|engaged| (engaged.begun_at, engaged.id.as_str()) < (begun_at, id));
+        }
+        let mut listed = Listed { reviews: Vec::new(), next: None };
+        for (number, engaged) in waiting.iter().enumerate() {
+            if listed.reviews.len() >= LISTED_MAX {
+                listed.next = number.checked_sub(1).and_then(|last| waiting.get(last)).map(place_of);
+                break;
+            }
+            let live = self.load(&engaged.id)?;
+            if let Some((call, stage, review)) = live.engagement.pending_review() {
+                listed.reviews.push(shown(&live, call, stage, review));
+            }
+            if let Some((call, waits)) = lost(&live) {
+                listed.reviews.push(json!({
+                    "engagement": live.engaged.id, "agent": live.engaged.agent, "stage": "outcome", "call": call,
+                    "capability": waits.capability, "inputs": waits.inputs,
+                }));
             }
         }
-        listed.truncate(LISTED_MAX);
         Ok(listed)
     }
 
@@ -170,6 +193,17 @@ impl Engagements {
         })
         .await
     }
+}
+
+/// Where a page ended: when the last engagement began, and its name.
+fn place_of(engaged: &Engaged) -> String {
+    format!("{}.{}", engaged.begun_at, engaged.id)
+}
+
+fn place(text: &str) -> Result<(i64, &str), Error> {
+    let place = text.split_once('.').and_then(|(begun_at, id)| Some((begun_at.parse().ok()?, id)));
+    let detail = "`after` is what the page before gave as `next`";
+    place.ok_or_else(|| Refusal::new(Class::InvalidInput, "invalid_cursor", detail).into())
 }
 
 /// The call of which nobody knows what became.

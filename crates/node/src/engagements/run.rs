@@ -112,6 +112,7 @@ impl Engagements {
             }
             match next(&live.agent, &live.registry, &live.engagement) {
                 Next::Record(step) => live.record(step)?,
+                Next::Perform(_) if self.is_stopping() => return self.write(live, Reached::Running, None).await,
                 Next::Perform(effect) => self.perform(live, seat, effect).await?,
                 Next::Over => return self.write(live, Reached::Over, None).await,
                 Next::Wait(wait) => {
@@ -196,7 +197,8 @@ impl Engagements {
             let begun = live.engagement.begun();
             let behind = begun.on_behalf_of.clone().or_else(|| begun.user.as_ref().map(|user| user.id.clone()));
             let parent = Some((live.engaged.id.clone(), place.to_owned()));
-            let begins = Begins { user, on_behalf_of: behind, parent };
+            let allowance = Some(self.left(live)?);
+            let begins = Begins { user, on_behalf_of: behind, parent, allowance, ..Begins::default() };
             self.begin_as(id.clone(), &hosted.agent, begins, text).await?;
         }
         let seat = self.seat(&id);

@@ -47,7 +47,15 @@ impl Engagements {
         }
         if status == Status::AwaitingCredentials {
             let lacking = engagement.calls().iter().find(|call| call.lacks_credentials);
-            put("credentials", json!({"capability": lacking.and_then(|call| call.capability.clone())}));
+            let capability = lacking.and_then(|call| call.capability.as_deref());
+            let known = capability.and_then(|key| live.agent.capability(key));
+            let tool = known.and_then(|known| self.toolbox.tool(&known.reference.to_string()));
+            let mut missing = json!({"capability": capability});
+            let consent = tool.and_then(|tool| tool.remarks().consent.clone());
+            if let (Some(consent), Some(members)) = (consent, missing.as_object_mut()) {
+                members.insert("consent".to_owned(), json!(consent));
+            }
+            put("credentials", missing);
         }
         Ok((Value::Object(state), engagement.steps().len() as u64))
     }

@@ -11,13 +11,13 @@ use store::{Engaged, Journal, Noted, Reached};
 use tempfile::TempDir;
 
 /// A node with a folder.
-struct House {
-    folder: TempDir,
-    node: Arc<Node>,
+pub(crate) struct House {
+    pub(crate) folder: TempDir,
+    pub(crate) node: Arc<Node>,
 }
 
 impl House {
-    fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = Config { data: folder.path().join("node"), ..Config::default() };
         let node = Arc::new(Node::open(&config, &mut |_, _| {}).unwrap());
@@ -25,12 +25,12 @@ impl House {
     }
 }
 
-const USER: &str = "did:key:z6MkuserAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-const OWNER: &str = "did:key:z6MkownerAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-const OTHER: &str = "did:key:z6MkotherAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+pub(crate) const USER: &str = "did:key:z6MkuserAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+pub(crate) const OWNER: &str = "did:key:z6MkownerAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+pub(crate) const OTHER: &str = "did:key:z6MkotherAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// An agent with these further lines.
-fn agent(name: &str, lines: &str) -> (String, Vec<u8>) {
+pub(crate) fn agent(name: &str, lines: &str) -> (String, Vec<u8>) {
     let text = format!(
         "kind: openagentspec:v1/agent\nname: {name}\ndescription: Serves as an example.\nintent: You do what is asked.\nowner: boss\n{lines}"
     );
@@ -64,20 +64,25 @@ tools:
     Configuration::read(text.as_bytes(), folder, &|_| None).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-async fn open(house: &House, models: &str, documents: Vec<(String, Vec<u8>)>) -> Arc<Engagements> {
+pub(crate) async fn open(house: &House, models: &str, documents: Vec<(String, Vec<u8>)>) -> Arc<Engagements> {
     let people = vec![Person { did: OWNER.into(), id: Some("boss".into()), email: Some("boss@a.example".into()) }];
-    let hosting = Hosting {
-        configuration: configuration(house.folder.path(), models),
-        documents,
-        people,
-        options: agent::Options::default(),
-        strangers: false,
-    };
+    let hosting = Hosting { people, ..hosting(house, models, documents) };
     Engagements::open(Arc::clone(&house.node), hosting).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// What an operator hosts who knows nobody by name.
+pub(crate) fn hosting(house: &House, models: &str, documents: Vec<(String, Vec<u8>)>) -> Hosting {
+    Hosting {
+        configuration: configuration(house.folder.path(), models),
+        documents,
+        people: Vec::new(),
+        options: agent::Options::default(),
+        strangers: false,
+    }
+}
+
 /// Waits until an engagement has this status.
-async fn until(engagements: &Engagements, id: &str, status: &str) -> Value {
+pub(crate) async fn until(engagements: &Engagements, id: &str, status: &str) -> Value {
     for _ in 0..600 {
         let (state, _) = engagements.state(id, Some(USER)).unwrap();
         if state["status"] == status {
@@ -93,24 +98,24 @@ async fn until(engagements: &Engagements, id: &str, status: &str) -> Value {
     panic!("{status} never came: {:#}", engagements.audit(id, OWNER).unwrap());
 }
 
-fn lines(house: &House, name: &str) -> usize {
+pub(crate) fn lines(house: &House, name: &str) -> usize {
     std::fs::read_to_string(house.folder.path().join(name)).unwrap_or_default().lines().count()
 }
 
-fn steps(engagements: &Engagements, id: &str) -> Vec<String> {
+pub(crate) fn steps(engagements: &Engagements, id: &str) -> Vec<String> {
     let trail = engagements.audit(id, OWNER).unwrap();
     trail["steps"].as_array().unwrap().iter().map(|step| step["step"].as_str().unwrap().to_owned()).collect()
 }
 
 #[track_caller]
-fn refused<T: std::fmt::Debug>(outcome: Result<T, Error>, code: &str) {
+pub(crate) fn refused<T: std::fmt::Debug>(outcome: Result<T, Error>, code: &str) {
     match outcome {
         Err(Error::Refusal(refusal)) if refusal.code == code => {}
         other => panic!("{other:?} is not {code}"),
     }
 }
 
-const SCRIPT: &str = r#"
+pub(crate) const SCRIPT: &str = r#"
 models:
   m:
     kind: scripted
@@ -183,10 +188,10 @@ async fn a_reviewer_decides_once_about_exactly_what_waits() {
     let id = engagements.begin("clerk", Some(USER), "note it").await.unwrap();
     let state = until(&engagements, &id, "awaiting-review").await;
     assert_eq!((state["review"]["reviewer"].as_str(), lines(&house, "count")), (Some("boss"), 0));
-    let listed = engagements.reviews(OWNER).unwrap();
+    let listed = engagements.reviews(OWNER, None).unwrap().reviews;
     let (review, digest) = (listed[0]["id"].as_str().unwrap(), listed[0]["digest"].as_str().unwrap().to_owned());
     assert_eq!(listed[0]["inputs"], json!({"text": "a"}));
-    assert!(engagements.reviews(USER).unwrap().is_empty());
+    assert!(engagements.reviews(USER, None).unwrap().reviews.is_empty());
     let decision = |approve, digest: &str| Decided { approve, digest: digest.to_owned(), reason: None };
     refused(engagements.decide(&id, review, USER, decision(true, &digest)).await, "reviewer_not_allowed");
     refused(engagements.decide(&id, review, OTHER, decision(true, &digest)).await, "engagement_not_found");
@@ -196,11 +201,11 @@ async fn a_reviewer_decides_once_about_exactly_what_waits() {
     let state = until(&engagements, &id, "completed").await;
     assert_eq!((state["result"]["text"].as_str(), lines(&house, "count")), (Some("Noted."), 1));
     refused(engagements.decide(&id, review, OWNER, decision(true, &digest)).await, "review_decided");
-    assert!(engagements.reviews(OWNER).unwrap().is_empty());
+    assert!(engagements.reviews(OWNER, None).unwrap().reviews.is_empty());
 
     let id = engagements.begin("clerk", Some(USER), "note it").await.unwrap();
     until(&engagements, &id, "awaiting-review").await;
-    let listed = engagements.reviews(OWNER).unwrap();
+    let listed = engagements.reviews(OWNER, None).unwrap().reviews;
     let (review, digest) = (listed[0]["id"].as_str().unwrap(), listed[0]["digest"].as_str().unwrap());
     engagements.decide(&id, review, OWNER, decision(false, digest)).await.unwrap();
     let state = until(&engagements, &id, "completed").await;
@@ -214,7 +219,7 @@ async fn two_decisions_at_once_are_one() {
     for round in 1..=5 {
         let id = engagements.begin("clerk", Some(USER), "note it").await.unwrap();
         until(&engagements, &id, "awaiting-review").await;
-        let listed = engagements.reviews(OWNER).unwrap();
+        let listed = engagements.reviews(OWNER, None).unwrap().reviews;
         let (review, digest) = (listed[0]["id"].as_str().unwrap(), listed[0]["digest"].as_str().unwrap());
         let decide =
             || engagements.decide(&id, review, OWNER, Decided { approve: true, digest: digest.into(), reason: None });
@@ -235,7 +240,7 @@ async fn a_review_outlives_the_node_and_the_document_that_it_began_with_stays() 
     // The next version of the document asks nobody; what has begun goes by the one that does.
     let later = open(&house, SCRIPT, vec![agent("clerk", "capabilities: {note: {user_identity: false}}\n")]).await;
     assert_eq!(later.resume().unwrap(), 0);
-    let listed = later.reviews(OWNER).unwrap();
+    let listed = later.reviews(OWNER, None).unwrap().reviews;
     let (review, digest) = (listed[0]["id"].as_str().unwrap(), listed[0]["digest"].as_str().unwrap());
     assert_eq!((listed.len(), lines(&house, "count")), (1, 0));
     later.decide(&id, review, OWNER, Decided { approve: true, digest: digest.into(), reason: None }).await.unwrap();
@@ -253,8 +258,7 @@ fn interrupted(house: &House, engagements: &Engagements, id: &str, tool: &str) {
         agent: "clerk".into(),
         document: document.clone(),
         user,
-        on_behalf_of: None,
-        memory: Vec::new(),
+        ..Begun::default()
     };
     let call = ProposedCall { id: "c".into(), name: tool.into(), arguments: "{}".into() };
     let steps = [
@@ -301,7 +305,7 @@ async fn a_call_that_was_on_its_way_is_repeated_only_where_that_does_no_harm() {
         until(&engagements, id, "outcome-unknown").await;
     }
     assert_eq!(lines(&house, "count"), 0, "nobody made it again");
-    assert_eq!(engagements.reviews(OWNER).unwrap().len(), 3);
+    assert_eq!(engagements.reviews(OWNER, None).unwrap().reviews.len(), 3);
     refused(engagements.settle("two", 0, USER, Settled::Repeat).await, "engagement_not_found");
     refused(engagements.settle("two", 1, OWNER, Settled::Repeat).await, "engagement_not_waiting");
     engagements.settle("two", 0, OWNER, Settled::Repeat).await.unwrap();
@@ -405,7 +409,8 @@ async fn somebody_can_end_what_takes_too_long() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_without_credentials_waits_for_them_and_nobody_lends_any() {
     let house = House::open();
-    let models = format!("{SCRIPT}credentials: {{static: {{desk: {{env: NOTHING}}}}}}\n");
+    std::fs::write(house.folder.path().join("desk"), "marker-desk").unwrap();
+    let models = format!("{SCRIPT}credentials: {{static: {{desk: {{file: desk}}}}}}\n");
     let documents = vec![agent("clerk", "capabilities: {note: {static_identity: desk}}\n")];
     let engagements = open(&house, &models, documents).await;
     let id = engagements.begin("clerk", Some(USER), "note it").await.unwrap();

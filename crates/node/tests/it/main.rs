@@ -17,6 +17,7 @@ mod evidence;
 mod explanations;
 mod feeds;
 mod gate;
+mod hosting;
 mod inclusion;
 mod market;
 mod paging;

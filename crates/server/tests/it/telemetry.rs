@@ -1,8 +1,11 @@
 //! Spans reach a collector, inside the trace that the caller named.
 
 use crate::{Answer, House, intent, manifest};
+use host::Configuration;
+use node::{Engagements, Hosting};
 use reqwest::Method;
 use server::Exporter;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -44,6 +47,28 @@ fn has(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len()).any(|window| window == wanted)
 }
 
+/// An engagement whose user, model and tool all say the marker.
+async fn engage(house: &House, content: &str, marker: &str) {
+    let host = format!(
+        "tools: {{echo: {{kind: static, description: Echoes., returns: {{said: {marker}-result}}}}}}\nmodel: m\n\
+         models: {{m: {{kind: scripted, script: {{rules: [{{when: {{result_of: echo}}, text: {marker}-answer}}, \
+         {{when: {{}}, calls: [{{tool: echo, inputs: {{text: {marker}-input}}}}]}}]}}}}}}\n{content}"
+    );
+    let document = "kind: openagentspec:v1/agent\nname: echoer\ndescription: Echoes.\nintent: You echo.\nowner: us\n\
+        capabilities: {echo: {user_identity: false}}\n";
+    let hosting = Hosting {
+        configuration: Configuration::read(host.as_bytes(), Path::new("."), &|_| None).unwrap(),
+        documents: vec![("echoer.yaml".to_owned(), document.as_bytes().to_vec())],
+        people: Vec::new(),
+        options: agent::Options::default(),
+        strangers: true,
+    };
+    let engagements = Engagements::open(Arc::clone(&house.node), hosting).await.unwrap();
+    let id = engagements.begin("echoer", None, marker).await.unwrap();
+    engagements.wait(&id, None, Duration::from_secs(25)).await.unwrap();
+    assert_eq!(engagements.state(&id, None).unwrap().0["result"]["text"], format!("{marker}-answer"));
+}
+
 /// One test, since a process has one subscriber.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_steps_of_a_request_are_spans_of_the_callers_trace() {
@@ -57,6 +82,9 @@ async fn the_steps_of_a_request_are_spans_of_the_callers_trace() {
     let request =
         request.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01")).body(intent("traced").to_string());
     Answer::of(request).await.ok(&house.node);
+    for (content, marker) in [("", "marker-hidden"), ("telemetry: {content: true}\n", "marker-shown")] {
+        engage(&house, content, marker).await;
+    }
     house.close().await;
     tokio::task::spawn_blocking(|| exporter.close()).await.unwrap();
 
@@ -71,6 +99,14 @@ async fn the_steps_of_a_request_are_spans_of_the_callers_trace() {
     for name in ["POST /oap/intent", "POST /oap/records", "http.response.status_code", "rialto"].iter().chain(&steps) {
         assert!(has(&all, name.as_bytes()), "no `{name}`");
     }
+    for name in ["invoke_agent echoer", "execute_tool echo", "gen_ai.tool.call.id", "gen_ai.usage.input_tokens"] {
+        assert!(has(&all, name.as_bytes()), "no `{name}`");
+    }
+    assert!(!has(&all, b"marker-hidden"), "nobody asked for content");
+    for name in ["gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"] {
+        assert!(has(&all, name.as_bytes()), "no `{name}`");
+    }
+    assert!(has(&all, b"marker-shown-result"), "the operator asked for content");
     let id: Vec<u8> = (0..16).map(|at| u8::from_str_radix(&trace[at * 2..at * 2 + 2], 16).unwrap()).collect();
     let within = all.windows(16).filter(|window| *window == id).count();
     // The request and its nine steps; the publication belongs to a trace of its own.

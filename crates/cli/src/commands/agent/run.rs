@@ -143,7 +143,8 @@ impl Talk {
         let Ok(read) = serde_json::from_value::<Step>(bare) else { return Ok(()) };
         match &read {
             Step::Answered { text, exposes, .. } | Step::Asked { text, exposes, .. } => {
-                let mut words = format!("{}\n", paint(STRONG, shown(text)));
+                let said: Vec<String> = text.lines().map(|line| paint(STRONG, shown(line))).collect();
+                let mut words = format!("{}\n", said.join("\n"));
                 if !exposes.is_empty() {
                     words.push_str(&format!("  {} {}\n", paint(DIM, "exposed"), Value::Object(exposes.clone())));
                 }
@@ -158,7 +159,7 @@ impl Talk {
     }
 
     fn review(&self, id: &str, answer: &mut dyn FnMut() -> Option<String>) -> Result<(), Failure> {
-        let listed = self.engagements.reviews(&self.user).map_err(refused)?;
+        let listed = self.engagements.reviews(&self.user, None).map_err(refused)?.reviews;
         let waits = listed.iter().find(|review| review.get("engagement") == Some(&json!(id)));
         let text = |name: &str| waits.and_then(|review| review.get(name)?.as_str()).unwrap_or_default().to_owned();
         let (review, digest) = (text("id"), text("digest"));
@@ -173,7 +174,7 @@ impl Talk {
     }
 
     fn settle(&self, id: &str, answer: &mut dyn FnMut() -> Option<String>) -> Result<(), Failure> {
-        let listed = self.engagements.reviews(&self.user).map_err(refused)?;
+        let listed = self.engagements.reviews(&self.user, None).map_err(refused)?.reviews;
         let waits = listed.iter().find(|review| review.get("engagement") == Some(&json!(id)));
         let call = waits.and_then(|waits| waits.get("call")?.as_u64()).unwrap_or_default();
         output::say("nobody knows whether this call was carried out; make it again? [y/N] ");

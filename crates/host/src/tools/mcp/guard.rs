@@ -9,7 +9,7 @@ use tokio::time::Instant;
 pub(super) const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Messages of a second that nobody asked for.
-const UNASKED_PER_SECOND_MAX: u32 = 100;
+pub(super) const UNASKED_PER_SECOND_MAX: u32 = 100;
 
 /// Messages of a connection that nobody understands.
 const RUBBISH_MAX: u32 = 100;
