@@ -13,10 +13,11 @@ use host::{Budget, Configuration, Http, Means, Pins, ToolError, Toolbox};
 use json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::{fs, io};
 use store::{Journal, Spec};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 
 /// Where the digests of approved definitions of tools are kept, in the data folder.
 const PINS: &str = "tools.json";
@@ -156,6 +157,7 @@ impl Engagements {
             strangers: hosting.strangers,
             seats: Mutex::new(HashMap::new()),
             places: Semaphore::new(RUNNING_MAX),
+            swift: AtomicBool::new(true),
         };
         let everything = engagements.everything(agents.iter().map(|(_, agent)| agent.as_ref()));
         for (file, agent) in agents {
@@ -173,13 +175,13 @@ impl Engagements {
             }
             engagements.hosted.insert(name, Arc::new(Resident { agent, model, budget: given.budget, warnings }));
         }
-        engagements.keep_documents().await.map_err(|error| broken(&error))?;
+        engagements.keep_documents().map_err(|error| broken(&error))?;
         let engagements = Arc::new(engagements);
         engagements.introduce();
         Ok(engagements)
     }
 
-    async fn keep_documents(&self) -> Result<(), Error> {
+    fn keep_documents(&self) -> Result<(), Error> {
         let at = self.node.clock().millis();
         let spec = |hosted: &Resident| Spec {
             digest: hosted.agent.digest().to_owned(),
@@ -188,9 +190,7 @@ impl Engagements {
             body: hosted.agent.source().to_vec(),
         };
         let specs = self.hosted.values().map(|hosted| spec(hosted)).collect();
-        let (told, heard) = oneshot::channel();
-        self.node.store.note(Journal { specs, ..Journal::default() }, |answer| drop(told.send(answer)));
-        heard.await.map_err(Error::fault)?.map_err(Error::fault)
+        self.node.store.note(Journal { specs, ..Journal::default() }).map(drop).map_err(Error::fault)
     }
 
     /// All that this node has, for judging documents.

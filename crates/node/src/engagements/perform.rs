@@ -1,11 +1,14 @@
-//! OAS Agent: what `next` asks for, done. Everything recorded is on disk before an effect begins.
+//! OAS Agent: what `next` asks for, done. Everything recorded is written before an effect begins, and on disk before one
+//! that may not be brought about twice.
 
-use super::journal::{Live, Seat};
+use super::journal::{Live, Seat, Survives};
 use super::{Engagements, REVIEW_SECONDS, WORK_SECONDS};
 use crate::chance;
 use crate::clock::{Clock, instant};
 use crate::refusal::Error;
-use agent::{Effect, Failure, Function, Identity, Message, Outcome, ProposedCall, Review, Step, Target, Usage};
+use agent::{
+    Effect, Failure, Function, Identity, Message, Outcome, ProposedCall, Registry, Review, Step, Target, Usage,
+};
 use host::{Arguments, Budget, Spent, ToolError};
 use json::{Value, json};
 use std::sync::Arc;
@@ -18,7 +21,7 @@ impl Engagements {
     pub(super) async fn perform(self: &Arc<Self>, live: &mut Live, seat: &Seat, effect: Effect) -> Result<(), Error> {
         match effect {
             Effect::CheckGuardrail { place, tool, inputs } => {
-                self.write(live, Reached::Running, None).await?;
+                self.write(live, Reached::Running, None, Survives::Kill).await?;
                 let id = format!("{}/{}", live.engaged.id, live.engagement.steps().len());
                 let called = self.toolbox.call(&tool, &inputs, host::Identity::Nobody, &id, None);
                 let outcome = match self.unless_cancelled(seat, spanned(called, &tool, &id)).await {
@@ -29,7 +32,7 @@ impl Engagements {
                 live.record(Step::GuardrailReturned { place, outcome })
             }
             Effect::CallModel { messages, functions, tokens_left, .. } => {
-                self.write(live, Reached::Running, None).await?;
+                self.write(live, Reached::Running, None, Survives::Kill).await?;
                 self.ask_model(live, seat, messages, functions, tokens_left).await
             }
             Effect::AskReview { call, stage, reviewer, digest, .. } => {
@@ -74,7 +77,8 @@ impl Engagements {
         identity: Identity,
     ) -> Result<(), Error> {
         live.record(Step::Dispatched { call, identity: identity.clone() })?;
-        self.write(live, Reached::Running, None).await?;
+        let survives = if may_be_repeated(&live.registry, &target) { Survives::Kill } else { Survives::PowerLoss };
+        self.write(live, Reached::Running, None, survives).await?;
         match target {
             Target::Tool(name) => self.call(live, seat, call, &name, inputs, &identity).await,
             // The loop finds the call on its way, and has the agent do it.
@@ -162,6 +166,15 @@ impl Engagements {
             done = doing => Some(done),
             _ = cancelled.wait_for(Option::is_some) => None,
         }
+    }
+}
+
+/// Whether a call that the journal lost may be made again: an agent of this node is found again where it stands.
+fn may_be_repeated(registry: &Registry, target: &Target) -> bool {
+    match target {
+        Target::Tool(name) => registry.tool(name).is_some_and(|tool| tool.idempotent),
+        Target::Agent(_) => true,
+        Target::Remote { .. } => false,
     }
 }
 
