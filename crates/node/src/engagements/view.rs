@@ -68,7 +68,13 @@ impl Engagements {
             match beyond {
                 Some(beyond) => {
                     let mut ticks = seat.tick.subscribe();
-                    while self.node.store.step_count(id)? <= beyond && ticks.changed().await.is_ok() {}
+                    loop {
+                        let known = *ticks.borrow_and_update();
+                        let steps = if known > 0 { known } else { self.node.store.step_count(id)? };
+                        if steps > beyond || ticks.changed().await.is_err() {
+                            break;
+                        }
+                    }
                 }
                 // Whoever waits for rest is not woken by every step.
                 None => {

@@ -81,7 +81,7 @@ fn victim() {
 /// Lets a victim run and returns what it did to its folder.
 fn traced(victim: &str, folder: &Path, log: &Path) -> Vec<Call> {
     let status = Command::new("strace")
-        .args(["-f", "-y", "-qq", "-xx", "-s", "1000000", "-e", &format!("trace={}", trace::CALLS), "-o"])
+        .args(["-f", "-y", "-qq", "-xx", "-a", "1", "-s", "1000000", "-e", &format!("trace={}", trace::CALLS), "-o"])
         .arg(log)
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", victim, "--nocapture"])
