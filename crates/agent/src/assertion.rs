@@ -1,8 +1,8 @@
 //! OAS Agent: assertions and selections in CEL. The only file that knows the engine.
 //!
 //! An expression is bounded when it is read (bytes, nodes, depth, loops in loops) and when it is evaluated (steps of loops,
-//! weighed by how much each can touch; patterns; the size of what comes out). Both happen on a thread of their own with a
-//! large stack, because the engine recurses. An expression that errs, runs out or gives anything but `true` fails
+//! weighed by how much each can touch; patterns; the size of what comes out). Both happen on a thread with a large stack,
+//! because the engine recurses: on the one that asks where it has said so ([`has_room`]), or else on a new one. An expression that errs, runs out or gives anything but `true` fails
 //! (decisions/0215).
 //!
 //! INVARIANT: an expression sees the object it is given and nothing else, no clock either; and whatever it is, it ends.
@@ -18,6 +18,8 @@ use cel::parser::PrattParser;
 use cel::{Context, Env, ExecutionError};
 use json::{Exceeded, Pointer, Value, json};
 pub(crate) use lint::ELEMENT;
+use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -40,8 +42,19 @@ const PATTERN_BYTES_MAX: usize = 1_000;
 const PATTERN_SIZE_MAX: usize = 256 * 1024;
 /// Bytes of a selected value, as JSON.
 const RESULT_BYTES_MAX: usize = 256 * 1024;
-/// The stack of the thread that reads and evaluates.
+/// The stack that reading and evaluating an expression may need.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
+/// The stack of a thread that says it [`has_room`]: that, and what everything else on it may need.
+pub const ROOMY_STACK_BYTES: usize = STACK_BYTES + 4 * 1024 * 1024;
+
+thread_local! {
+    static ROOM: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says that this thread has a stack of [`ROOMY_STACK_BYTES`], so that expressions need no thread of their own here.
+pub fn has_room() {
+    ROOM.set(true);
+}
 
 /// The bounds by name, for the limits table.
 pub(crate) fn limits() -> Value {
@@ -79,6 +92,8 @@ pub struct Assertion {
     source: Arc<str>,
     expression: Arc<IdedExpr>,
     mentions: Arc<[Vec<String>]>,
+    /// Whether anything in it must be paid for.
+    metered: bool,
 }
 
 /// Why a text is no expression.
@@ -133,13 +148,15 @@ impl Assertion {
         let read = apart(|| {
             let parser = PrattParser::new().enable_ident_escape_syntax(true).enable_optional_syntax(true);
             let mut expression = parser.parse(&rewritten.text).map_err(|errors| unread(source, &rewritten, &errors))?;
-            Survey::default().look(&expression, 1, 0)?;
+            let mut survey = Survey::default();
+            survey.look(&expression, 1, 0)?;
             let mentions = lint::mentions(&expression);
             meter(&mut expression);
-            Ok((expression, mentions))
+            Ok((expression, mentions, survey.metered))
         });
-        let (expression, mentions) = read.unwrap_or_else(|| Err(syntax(None, "this is no expression in CEL")))?;
-        Ok(Self { source: source.into(), expression: Arc::new(expression), mentions: mentions.into() })
+        let none = || Err(syntax(None, "this is no expression in CEL"));
+        let (expression, mentions, metered) = read.unwrap_or_else(none)?;
+        Ok(Self { source: source.into(), expression: Arc::new(expression), mentions: mentions.into(), metered })
     }
 
     /// Reads an expression for an agent whose capabilities have these keys.
@@ -159,9 +176,14 @@ impl Assertion {
         &self.source
     }
 
+    /// Whether it has anything to do with a variable.
+    pub(crate) fn speaks_of(&self, variable: &str) -> bool {
+        self.mentions.iter().any(|path| path.first().is_some_and(|first| first == variable))
+    }
+
     /// Whether it is true of an Engagement.
     pub fn holds(&self, object: &Value) -> Result<(), Failing> {
-        truth(self.evaluate(value::engagement(object), object)?)
+        truth(self.evaluate(value::engagement(object, |name| self.speaks_of(name)), object)?)
     }
 
     /// Whether it is true of a tool's output: of its members by name, and of the whole as `output`.
@@ -171,7 +193,7 @@ impl Assertion {
 
     /// What it selects from an Engagement.
     pub fn select(&self, object: &Value) -> Result<Value, Failing> {
-        let selected = self.evaluate(value::engagement(object), object)?;
+        let selected = self.evaluate(value::engagement(object, |name| self.speaks_of(name)), object)?;
         let selected = value::to_json(&selected).ok_or_else(|| Failing::Error("JSON has no such value".to_owned()))?;
         if selected.to_string().len() > RESULT_BYTES_MAX {
             return Err(Failing::Budget);
@@ -185,14 +207,16 @@ impl Assertion {
     }
 
     fn evaluate(&self, variables: Vec<(String, cel::Value)>, object: &Value) -> Result<cel::Value, Failing> {
-        let weight = object.to_string().len();
+        let weight = if self.metered { object.to_string().len() } else { 0 };
         let budget = Arc::new(AtomicU64::new(BUDGET));
         let result = apart(|| {
             let mut context = Context::with_env(Arc::clone(&STANDARD));
             for (name, value) in variables {
                 context.add_variable_from_value(name, value);
             }
-            offer(&mut context, &budget, weight);
+            if self.metered {
+                offer(&mut context, &budget, weight);
+            }
             cel::Value::resolve(&self.expression, &context)
         });
         match result {
@@ -206,6 +230,10 @@ impl Assertion {
 
 /// Does something on a thread with a large stack; nothing when it could not be done.
 fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    if ROOM.get() {
+        // Nothing is looked at that a panic could have left half done.
+        return std::panic::catch_unwind(AssertUnwindSafe(work)).ok();
+    }
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("assertion".to_owned()).stack_size(STACK_BYTES);
         builder.spawn_scoped(scope, work).ok().and_then(|thread| thread.join().ok())
@@ -257,6 +285,7 @@ fn unread(source: &str, rewritten: &Rewritten, errors: &cel::ParseErrors) -> Inv
 #[derive(Default)]
 struct Survey {
     nodes: usize,
+    metered: bool,
 }
 
 impl Survey {
@@ -274,12 +303,13 @@ impl Survey {
             Expr::Unspecified => return Err(syntax(None, "a part of the expression is missing")),
             Expr::Struct(_) => return Err(syntax(None, "there are no messages here; write a map")),
             Expr::Comprehension(_) => {
-                loops += 1;
+                (loops, self.metered) = (loops + 1, true);
                 if loops > LOOPS_MAX {
                     return Err(beyond("assertion.loops", LOOPS_MAX, loops));
                 }
             }
-            Expr::Call(_) | Expr::Ident(_) | Expr::List(_) | Expr::Literal(_) | Expr::Map(_) | Expr::Select(_) => {}
+            Expr::Call(call) => self.metered |= call.func_name == "matches",
+            Expr::Ident(_) | Expr::List(_) | Expr::Literal(_) | Expr::Map(_) | Expr::Select(_) => {}
         }
         parts(expression).into_iter().try_for_each(|part| self.look(part, depth + 1, loops))
     }

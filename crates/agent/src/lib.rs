@@ -40,7 +40,7 @@ mod play;
 mod scenario;
 mod replay;
 
-pub use assertion::{Assertion, Failing};
+pub use assertion::{Assertion, Failing, ROOMY_STACK_BYTES, has_room};
 pub use document::{Agent, Capability, DOCUMENT_LIMITS, Exposed, Guardrail, KIND, Lifespan, Restriction, Reviewer};
 pub use engagement::{Call, Engagement, Misplaced, Progress, Status};
 pub use finding::{Code, Finding, Grade};

@@ -293,8 +293,7 @@ impl Look<'_> {
         if !call.inputs.is_object() || self.registry.check_inputs(&target, &call.inputs).is_err() {
             return self.denied(number, Why::Arguments);
         }
-        let object = self.engagement.object_at(self.agent, number, Stage::Input);
-        if holds(capability.input.assertion.as_ref(), &object).is_err() {
+        if self.holds(capability.input.assertion.as_ref(), number, Stage::Input).is_err() {
             return self.denied(number, Why::Assertion);
         }
         if self.is_tainted(&target, capability) {
@@ -305,7 +304,7 @@ impl Look<'_> {
             (Some(_), Progress::Reviewed(_, Decision::Rejected | Decision::Expired)) => {
                 return self.denied(number, Why::Review);
             }
-            (Some(_), _) => return self.ask_review(number, call, capability, Stage::Input, object),
+            (Some(_), _) => return self.ask_review(number, call, capability, Stage::Input),
         }
         if call.lacks_credentials {
             return Next::Wait(Wait::Credentials { call: number, capability: capability.key.clone() });
@@ -343,8 +342,7 @@ impl Look<'_> {
     /// Output assertion, output review, output assertion again; then the result may be used.
     fn judge_output(&self, number: usize, call: &Call, capability: &Capability) -> Next {
         let withheld = |why| Next::Record(Step::Withheld { call: number, why });
-        let object = self.engagement.object_at(self.agent, number, Stage::Output);
-        if holds(capability.output.assertion.as_ref(), &object).is_err() {
+        if self.holds(capability.output.assertion.as_ref(), number, Stage::Output).is_err() {
             return withheld(Why::Assertion);
         }
         match (&capability.output.review, &call.progress) {
@@ -352,11 +350,11 @@ impl Look<'_> {
                 Next::Record(Step::Released { call: number })
             }
             (Some(_), Progress::Reviewed(_, Decision::Rejected | Decision::Expired)) => withheld(Why::Review),
-            (Some(_), _) => self.ask_review(number, call, capability, Stage::Output, object),
+            (Some(_), _) => self.ask_review(number, call, capability, Stage::Output),
         }
     }
 
-    fn ask_review(&self, number: usize, call: &Call, capability: &Capability, stage: Stage, object: Value) -> Next {
+    fn ask_review(&self, number: usize, call: &Call, capability: &Capability, stage: Stage) -> Next {
         let restriction = match stage {
             Stage::Input => &capability.input,
             Stage::Output => &capability.output,
@@ -370,8 +368,14 @@ impl Look<'_> {
             };
         };
         let digest = self.bound_to(number, call, capability, stage, &reviewer);
-        let capability = capability.key.clone();
+        let (capability, object) = (capability.key.clone(), self.engagement.object_at(self.agent, number, stage));
         Next::Perform(Effect::AskReview { call: number, stage, capability, reviewer, digest, object })
+    }
+
+    /// Whether an assertion is true of the Engagement at one end of a call; none is always true.
+    fn holds(&self, assertion: Option<&Assertion>, number: usize, stage: Stage) -> Result<(), Failing> {
+        let object = |assertion| self.engagement.object_for(self.agent, number, stage, assertion);
+        assertion.map_or(Ok(()), |assertion| assertion.holds(&object(assertion)))
     }
 
     /// A digest over everything that a decision is about.
@@ -419,11 +423,6 @@ fn was_denied(call: &Call) -> bool {
         Progress::Denied(why) | Progress::Withheld(why) => !matches!(why, Why::Unknown | Why::Arguments),
         _ => false,
     }
-}
-
-/// Whether an assertion is true of the Engagement; none is always true.
-fn holds(assertion: Option<&Assertion>, object: &Value) -> Result<(), Failing> {
-    assertion.map_or(Ok(()), |assertion| assertion.holds(object))
 }
 
 /// What the model wants to put in; `null` when it is no object.

@@ -6,52 +6,49 @@
 //!
 //! INVARIANT: an output that was not released is in no object but the one that its own judgement sees.
 
-use crate::{Agent, Call, Engagement, Stage};
+use crate::{Agent, Assertion, Call, Engagement, Stage};
 use json::{Map, Value, json};
 
 impl Engagement {
     /// The object as it stands between calls: what `exposes` selects from, and what may be shown.
     pub fn object(&self, agent: &Agent) -> Value {
-        self.object_with(agent, None)
+        self.object_with(agent, None, true)
     }
 
     /// The object as the judgement of one end of a call sees it.
     pub fn object_at(&self, agent: &Agent, call: usize, stage: Stage) -> Value {
-        self.object_with(agent, Some((call, stage)))
+        self.object_with(agent, Some((call, stage)), true)
     }
 
-    fn object_with(&self, agent: &Agent, judged: Option<(usize, Stage)>) -> Value {
+    /// The same for one assertion: `history` is left out where it does not speak of it.
+    pub(crate) fn object_for(&self, agent: &Agent, call: usize, stage: Stage, assertion: &Assertion) -> Value {
+        self.object_with(agent, Some((call, stage)), assertion.speaks_of("history"))
+    }
+
+    fn object_with(&self, agent: &Agent, judged: Option<(usize, Stage)>, with_history: bool) -> Value {
+        let known = |(number, call)| known(agent, judged, number, call);
+        let made: Vec<(&str, Made<'_>)> = self.calls().iter().enumerate().filter_map(known).collect();
         let mut recent = Map::new();
-        let mut history = Map::new();
-        let mut list = Vec::new();
-        recent.insert("_name".to_owned(), Value::Null);
-        for capability in &agent.capabilities {
-            history.insert(capability.key.clone(), json!([]));
-        }
-        for (number, call) in self.calls().iter().enumerate() {
-            let Some(key) = &call.capability else { continue };
-            let is_judged = judged == Some((number, Stage::Output));
-            if !call.was_invoked() {
-                continue;
-            }
-            let collects = agent.capability(key).is_some_and(|capability| capability.collect_results);
-            let entry = entry(call, if is_judged { call.unjudged() } else { call.released().filter(|_| collects) });
-            list.push(Value::from(key.as_str()));
-            recent.insert("_name".to_owned(), Value::from(key.as_str()));
-            recent.insert(key.clone(), entry.clone());
-            if let Some(Value::Array(entries)) = history.get_mut(key) {
-                entries.push(entry);
+        recent.insert("_name".to_owned(), made.last().map_or(Value::Null, |(key, _)| Value::from(*key)));
+        let mut last: Vec<&(&str, Made<'_>)> = Vec::new();
+        for one in &made {
+            match last.iter_mut().find(|known| known.0 == one.0) {
+                Some(before) => *before = one,
+                None => last.push(one),
             }
         }
+        recent.extend(last.into_iter().map(|(key, made)| ((*key).to_owned(), made.entry())));
         if let Some((number, Stage::Input)) = judged
             && let Some(call) = self.calls().get(number)
             && let Some(key) = &call.capability
         {
-            recent.insert(key.clone(), entry(call, None));
+            recent.insert(key.clone(), Made { call, outputs: None }.entry());
         }
-        history.insert("_total".to_owned(), Value::from(list.len()));
-        history.insert("_list".to_owned(), Value::Array(list));
-        json!({"started_at": self.begun().started_at, "user": self.user(), "recent": recent, "history": history})
+        let mut object = json!({"started_at": self.begun().started_at, "user": self.user(), "recent": recent});
+        if let (Some(members), true) = (object.as_object_mut(), with_history) {
+            members.insert("history".to_owned(), history(agent, &made));
+        }
+        object
     }
 
     fn user(&self) -> Value {
@@ -66,11 +63,50 @@ impl Engagement {
     }
 }
 
-fn entry(call: &Call, outputs: Option<Value>) -> Value {
-    let mut entry = Map::new();
-    entry.insert("inputs".to_owned(), call.inputs.clone());
-    if let Some(outputs) = outputs {
-        entry.insert("outputs".to_owned(), outputs);
+/// A call that was made, with as much of its outputs as may be seen.
+struct Made<'a> {
+    call: &'a Call,
+    outputs: Option<Value>,
+}
+
+impl Made<'_> {
+    fn entry(&self) -> Value {
+        let mut entry = Map::new();
+        entry.insert("inputs".to_owned(), self.call.inputs.clone());
+        if let Some(outputs) = &self.outputs {
+            entry.insert("outputs".to_owned(), outputs.clone());
+        }
+        Value::Object(entry)
     }
-    Value::Object(entry)
+}
+
+/// A call by its key, if it was made.
+fn known<'a>(
+    agent: &Agent,
+    judged: Option<(usize, Stage)>,
+    number: usize,
+    call: &'a Call,
+) -> Option<(&'a str, Made<'a>)> {
+    let key = call.capability.as_deref().filter(|_| call.was_invoked())?;
+    let collects = || agent.capability(key).is_some_and(|capability| capability.collect_results);
+    let outputs = match judged == Some((number, Stage::Output)) {
+        true => call.unjudged(),
+        false => call.released().filter(|_| collects()),
+    };
+    Some((key, Made { call, outputs }))
+}
+
+fn history(agent: &Agent, made: &[(&str, Made<'_>)]) -> Value {
+    let mut history = Map::new();
+    for capability in &agent.capabilities {
+        history.insert(capability.key.clone(), json!([]));
+    }
+    for (key, made) in made {
+        if let Some(Value::Array(entries)) = history.get_mut(*key) {
+            entries.push(made.entry());
+        }
+    }
+    history.insert("_total".to_owned(), Value::from(made.len()));
+    history.insert("_list".to_owned(), made.iter().map(|(key, _)| Value::from(*key)).collect());
+    Value::Object(history)
 }

@@ -92,7 +92,12 @@ impl Serving {
     ) -> Result<Self, Failure> {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         let threads = node::turns(processors) + 2;
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_stack_size(agent::ROOMY_STACK_BYTES)
+            .on_thread_start(agent::has_room)
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(|error| Failure::files(format!("no threads to serve with: {error}")))?;
         let node = Arc::new(node);
         let (stop, stopped) = oneshot::channel();

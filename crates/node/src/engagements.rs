@@ -1,7 +1,8 @@
 //! OAS Server: engagements with the agents of this node, from the first word to the last.
 //!
-//! `agent::next` decides what must happen, `run` does it, and `journal` writes it down: what is decided is on disk before
-//! an effect begins, and what came of the effect before anything follows from it. Whoever waits (for a user, a reviewer,
+//! `agent::next` decides what must happen, `run` does it, and `journal` writes it down: what is decided is written before
+//! an effect begins, and what came of the effect before anything follows from it; on disk it is before a call that may not
+//! be made twice. Whoever waits (for a user, a reviewer,
 //! credentials, another engagement) holds nothing; whatever they wait for starts `run` again, and so does a restart.
 //!
 //! | Room | Job |
@@ -42,11 +43,12 @@ use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use agent::{Allowance, Begun, Engagement, Remembered, Step, User};
 use host::Toolbox;
-use journal::{Live, Seat};
+use journal::{Live, Seat, Survives};
 use json::{Map, Value, json};
 use remotes::Remotes;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stop::Stop;
@@ -91,6 +93,8 @@ pub struct Engagements {
     stop: watch::Sender<Stop>,
     /// Whether collectors are shown what is said, put in and brought out.
     content: bool,
+    /// Whether the disk was quick when it was last waited for.
+    swift: AtomicBool,
 }
 
 impl fmt::Debug for Engagements {
@@ -148,7 +152,10 @@ impl Engagements {
         let memory = self.memory(&hosted, user.as_ref())?;
         let begins = Begins { user, memory, ..Begins::default() };
         let live = self.begin_as(id.clone(), &hosted.agent, begins, text).await?;
+        // It may begin to work meanwhile; nobody is told before it is on disk.
+        let entry = live.entry;
         self.start(live);
+        self.settle_with_others(entry).await?;
         Ok(id)
     }
 
@@ -177,10 +184,9 @@ impl Engagements {
             reviewer: None,
             due: 0,
         };
-        let registry = self.registry(agent, &begun);
-        let mut live = Live::new(engaged, Engagement::begin(begun), Arc::clone(agent), registry);
+        let mut live = self.live(engaged, Engagement::begin(begun), Arc::clone(agent));
         live.record(Step::UserSaid { text: text.to_owned() })?;
-        self.write(&mut live, Reached::Running, None).await?;
+        self.write(&mut live, Reached::Running, None, Survives::Kill).await?;
         Ok(live)
     }
 
@@ -250,7 +256,7 @@ impl Engagements {
         let turn = tokio::time::timeout(TURN_TIME, seat.turn.lock()).await.map_err(|_| Error::from(busy()))?;
         let mut live = self.load(id)?;
         step(&mut live)?;
-        self.write(&mut live, Reached::Running, None).await?;
+        self.write(&mut live, Reached::Running, None, Survives::PowerLoss).await?;
         drop(turn);
         self.start(live);
         Ok(())
@@ -294,8 +300,7 @@ impl Engagements {
         let steps: Result<Vec<Step>, _> = steps.iter().map(|noted| serde_json::from_slice(&noted.body)).collect();
         let steps = steps.map_err(|error| Error::fault(format!("a step of `{id}` is not understood: {error}")))?;
         let engagement = Engagement::fold(steps).map_err(|error| Error::fault(format!("`{id}`: {error}")))?;
-        let registry = self.registry(&agent, engagement.begun());
-        Ok(Live::of(engaged, engagement, agent, registry))
+        Ok(self.live(engaged, engagement, agent).written())
     }
 
     /// What an agent is reminded of: the last turns with this user, where the operator and the document let it remember.

@@ -19,6 +19,20 @@ pub enum Flaw {
         /// How many of them are there.
         found: u64,
     },
+    /// Entries of the trail of engagements that were acknowledged are gone.
+    #[error("steps of engagements were acknowledged up to entry {promised} of the trail, and it ends at {found}")]
+    TrailMissing {
+        /// The last entry that was acknowledged.
+        promised: u64,
+        /// The last entry that is there.
+        found: u64,
+    },
+    /// The trail of engagements does not go on where the tables end.
+    #[error("the trail of engagements does not follow from the tables: {0}")]
+    Trail(String),
+    /// The trail of engagements is gone.
+    #[error("the file `trail` is missing, and engagements were written through it")]
+    TrailGone,
     /// There is a log and no head.
     #[error("the file `head` is missing or unreadable, and the log has {found} changes")]
     HeadMissing {

@@ -205,6 +205,8 @@ pub struct Pending {
 pub struct Feed {
     /// How far the change log is delivered.
     pub position: Option<Sequence>,
+    /// How far the trail of engagements is in the tables.
+    pub folded: Option<u64>,
     /// New standing intents.
     pub subscribed: Vec<Subscription>,
     /// New entries of journals.
@@ -241,6 +243,7 @@ impl Feed {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.position.is_none()
+            && self.folded.is_none()
             && self.subscribed.is_empty()
             && self.events.is_empty()
             && self.standings.is_empty()

@@ -6,12 +6,15 @@
 //!
 //! Nothing above [`Store`] may know which engine holds the tables: SQLite now, PostgreSQL for many machines.
 //!
-//! INVARIANT: an acknowledged batch is on disk, in the database and in the head.
+//! INVARIANT: an acknowledged batch is on disk, in the database and in the head. Steps of engagements go through a file of
+//! their own on their way into the database.
 
 mod record;
 mod change;
 mod feed;
 mod engagement;
+mod trail;
+mod engaging;
 mod webhook;
 mod inclusion;
 mod tables;

@@ -134,8 +134,9 @@ impl Database {
         if format < FORMAT {
             let feed = if format < 2 { FEED } else { "" };
             let brought = if format < 3 { BROUGHT } else { "" };
+            let engagements = if format < 5 { ENGAGEMENTS } else { "" };
             let grown =
-                format!("BEGIN IMMEDIATE; {feed} {brought} {ENGAGEMENTS} PRAGMA user_version = {FORMAT}; COMMIT;");
+                format!("BEGIN IMMEDIATE; {feed} {brought} {engagements} PRAGMA user_version = {FORMAT}; COMMIT;");
             self.connection.execute_batch(&grown)?;
         }
         Ok(())

@@ -6,7 +6,7 @@
 
 use crate::change::{Change, Hash, Operation, Sequence};
 use crate::check::{Flaw, Soundness};
-use crate::engagement::{Engaged, Journal, Noted, Reached, Spec};
+use crate::engaging::Settler;
 use crate::feed::{Event, Feed, Pending, Subscription};
 use crate::folder::make_folder;
 use crate::head::{Head, HeadError, HeadFile};
@@ -14,6 +14,7 @@ use crate::inclusion::Leaf;
 use crate::record::{Kind, Record, State};
 use crate::room;
 use crate::sqlite::{Answers, Database, EngineError, Reader, Verdict, Work};
+use crate::trail::Trail;
 use crate::webhook::{DeadLetter, Webhook};
 use sha2::{Digest, Sha256};
 use std::fs::{File, TryLockError};
@@ -274,13 +275,15 @@ pub enum Marked {
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    jobs: Option<SyncSender<Job>>,
+    pub(crate) jobs: Option<SyncSender<Job>>,
     writer: Option<JoinHandle<()>>,
     readers: Mutex<Vec<Reader>>,
     sequence: Arc<AtomicU64>,
     growth: Arc<Growth>,
     stopped: Arc<AtomicBool>,
     held: AtomicBool,
+    pub(crate) trail: Arc<Trail>,
+    pub(crate) settler: Option<Settler>,
     /// Held as long as the store is open: two writers would each promise their own history.
     _lock: File,
 }
@@ -300,13 +303,13 @@ impl Growth {
     }
 }
 
-struct Job {
-    work: Work,
-    reply: Reply,
+pub(crate) struct Job {
+    pub(crate) work: Work,
+    pub(crate) reply: Reply,
 }
 
 /// Hears what became of a batch, on the thread that writes.
-type Reply = Box<dyn FnOnce(Result<Committed, CommitError>) + Send>;
+pub(crate) type Reply = Box<dyn FnOnce(Result<Committed, CommitError>) + Send>;
 
 /// Batches that wait for the writer; more of them make their senders wait.
 const QUEUE: usize = 4096;
@@ -338,11 +341,12 @@ impl Store {
         let io = |path: &Path, error| OpenError::Io { path: path.to_owned(), error };
         make_folder(folder).map_err(|error| io(folder, error))?;
         let lock = lock(folder)?;
-        let database = Database::open(&folder.join(DATABASE))?;
+        let mut database = Database::open(&folder.join(DATABASE))?;
         let path = folder.join(HEAD);
         let (mut head_file, promised) = HeadFile::open(&path).map_err(|error| io(&path, error))?;
         let reader = database.reader()?;
         let head = verify_tail(&reader, promised)?;
+        let (trail, head) = follow(folder, &mut database, &reader, head)?;
         if promised != Some(head) {
             head_file.write(head).map_err(|error| io(&path, error.into()))?;
         }
@@ -360,6 +364,7 @@ impl Store {
             given_up: None,
         };
         let writer = std::thread::Builder::new().name("store-writer".into()).spawn(move || writer.run(&queue));
+        let settler = Settler::start(&trail, &jobs).map_err(|error| io(folder, error))?;
         Ok(Self {
             folder: folder.to_owned(),
             jobs: Some(jobs),
@@ -369,6 +374,8 @@ impl Store {
             growth,
             stopped,
             held: AtomicBool::new(false),
+            trail,
+            settler: Some(settler),
             _lock: lock,
         })
     }
@@ -389,14 +396,7 @@ impl Store {
         self.held.store(true, Ordering::Release);
     }
 
-    /// Writes something of engagements; `told` hears of it when it is on disk, on the thread that writes, and must not
-    /// keep it waiting. Nobody waits here, unless very many batches wait already.
-    pub fn note(&self, journal: Journal, told: impl FnOnce(Result<(), CommitError>) + Send + 'static) {
-        let feed = Feed { journal, ..Feed::default() };
-        self.send((Batch::default(), Some(Box::new(feed))), Box::new(|answer| told(answer.map(|_| ()))));
-    }
-
-    fn write(&self, work: Work) -> Result<Committed, CommitError> {
+    pub(crate) fn write(&self, work: Work) -> Result<Committed, CommitError> {
         let (reply, answer) = channel();
         // Nobody waits for a reply that was given up.
         self.send(work, Box::new(move |committed| drop(reply.send(committed))));
@@ -404,9 +404,8 @@ impl Store {
     }
 
     fn send(&self, work: Work, reply: Reply) {
-        if self.held.load(Ordering::Acquire) {
-            let reason = "the history is not the one that was known".to_owned();
-            return reply(Err(CommitError::CannotWrite { cause: Cause::RolledBack, reason }));
+        if let Err(held) = self.taking() {
+            return reply(Err(held));
         }
         match &self.jobs {
             Some(jobs) => {
@@ -416,6 +415,15 @@ impl Store {
             }
             None => reply(Err(gone())),
         }
+    }
+
+    /// Whether anything is taken in.
+    pub(crate) fn taking(&self) -> Result<(), CommitError> {
+        if self.held.load(Ordering::Acquire) {
+            let reason = "the history is not the one that was known".to_owned();
+            return Err(CommitError::CannotWrite { cause: Cause::RolledBack, reason });
+        }
+        Ok(())
     }
 
     /// The last change that is on disk.
@@ -517,44 +525,9 @@ impl Store {
         self.read(|reader| reader.branch(level, position))
     }
 
-    /// A document about an agent by its digest.
-    pub fn spec(&self, digest: &str) -> Result<Option<Spec>, ReadError> {
-        self.read(|reader| reader.spec(digest))
-    }
-
-    /// An engagement by its name.
-    pub fn engagement(&self, id: &str) -> Result<Option<Engaged>, ReadError> {
-        self.read(|reader| reader.engagement(id))
-    }
-
-    /// Engagements that have come so far, the first one first.
-    pub fn engagements_at(&self, reached: Reached) -> Result<Vec<Engaged>, ReadError> {
-        self.read(|reader| reader.engagements_at(reached))
-    }
-
-    /// The last engagements of a caller, the last one first.
-    pub fn engagements_of(&self, caller: &str, limit: usize) -> Result<Vec<Engaged>, ReadError> {
-        self.read(|reader| reader.engagements_of(caller, limit))
-    }
-
-    /// Engagements that wait for a reviewer, the newest first.
-    pub fn engagements_before(&self, reviewer: &str, limit: usize) -> Result<Vec<Engaged>, ReadError> {
-        self.read(|reader| reader.engagements_before(reviewer, limit))
-    }
-
-    /// How many steps the journal of an engagement has.
-    pub fn step_count(&self, engagement: &str) -> Result<u64, ReadError> {
-        self.read(|reader| reader.step_count(engagement))
-    }
-
-    /// The steps of an engagement, in order.
-    pub fn steps(&self, engagement: &str) -> Result<Vec<Noted>, ReadError> {
-        self.read(|reader| reader.steps(engagement))
-    }
-
     /// Whether the disk took nothing when it was last tried, or nothing is to be taken in.
     pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire) || self.held.load(Ordering::Acquire)
+        self.stopped.load(Ordering::Acquire) || self.held.load(Ordering::Acquire) || self.trail.is_broken()
     }
 
     /// Changes after a place in the log, in order, at most `limit` of them.
@@ -602,6 +575,7 @@ impl Store {
 
     /// Reads everything and compares it with the log.
     pub fn check(&self) -> Result<Soundness, ReadError> {
+        self.fold()?;
         self.read(|reader| reader.check(true))
     }
 
@@ -621,7 +595,7 @@ impl Store {
         Ok(head_file.write(head).map_err(std::io::Error::from)?)
     }
 
-    fn read<T>(&self, ask: impl Fn(&Reader) -> Result<T, EngineError>) -> Result<T, ReadError> {
+    pub(crate) fn read<T>(&self, ask: impl Fn(&Reader) -> Result<T, EngineError>) -> Result<T, ReadError> {
         let spare = self.readers.lock().ok().and_then(|mut readers| readers.pop());
         let reader = match spare {
             Some(reader) => reader,
@@ -637,6 +611,9 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
+        // Whoever opens the store next finds everything in the tables, if the disk takes it.
+        let _ = self.fold();
+        self.settler.take();
         // The writer's connection must be the last to close: it folds the write-ahead log in.
         if let Ok(mut readers) = self.readers.lock() {
             readers.clear();
@@ -677,6 +654,25 @@ fn verify_tail(reader: &Reader, promised: Option<Head>) -> Result<Head, OpenErro
         return Err(OpenError::Damaged(flaw));
     }
     Ok(head)
+}
+
+/// Puts what a crash left in the trail of engagements into the tables, and promises it.
+fn follow(
+    folder: &Path,
+    database: &mut Database,
+    reader: &Reader,
+    head: Head,
+) -> Result<(Arc<Trail>, Head), OpenError> {
+    let engine = |error: EngineError| OpenError::Engine(error.to_string());
+    let (trail, left) = Trail::open(folder, reader.folded().map_err(engine)?)?;
+    let Some(journal) = left else { return Ok((Arc::new(trail), head)) };
+    let feed = Feed { journal, folded: Some(trail.last()), ..Feed::default() };
+    let (head, answers) = database.write(head, &[(Batch::default(), Some(Box::new(feed)))]).map_err(engine)?;
+    if let Some(Err(refused)) = answers.into_iter().next() {
+        return Err(OpenError::Damaged(Flaw::Trail(refused.to_string())));
+    }
+    trail.clear().map_err(|error| OpenError::Io { path: folder.to_owned(), error })?;
+    Ok((Arc::new(trail), head))
 }
 
 struct Writer {
@@ -760,7 +756,7 @@ impl Writer {
     }
 }
 
-fn gone() -> CommitError {
+pub(crate) fn gone() -> CommitError {
     CommitError::CannotWrite { cause: Cause::Failed, reason: "the writer has ended".to_owned() }
 }
 

@@ -5,8 +5,9 @@
 /// The version of the file format; a file of a later one is refused, one of an earlier one is brought up to it.
 ///
 /// Format 4 has no other tables than format 3, and one more kind of records, which an earlier program would take for damage.
-/// Format 5 keeps engagements.
-pub(crate) const FORMAT: u32 = 5;
+/// Format 5 keeps engagements. Format 6 has the same tables; steps may be in the file `trail` that an earlier program does
+/// not look into.
+pub(crate) const FORMAT: u32 = 6;
 
 /// Marks a file as ours ("RIAL").
 pub(crate) const APPLICATION: u32 = 0x5249_414c;
@@ -95,7 +96,8 @@ CREATE TABLE delivery (
 /// What format 3 added: where events are brought and which were given up, and the tree over public manifests.
 ///
 /// The table `delivery` got two more numbers: how far the tree is level with the log (2), and how many times something
-/// of standing intents was written (3), so that the head can promise that, too.
+/// of standing intents was written (3), so that the head can promise that, too. Format 6 added how far the trail of
+/// engagements is in the tables (4).
 pub(crate) const BROUGHT: &str = "
 CREATE TABLE webhook (
     subscription    INTEGER PRIMARY KEY,

@@ -48,6 +48,26 @@ fn all_ways_to_name_a_tool_are_one() {
 }
 
 #[test]
+fn on_a_thread_with_room_an_expression_is_judged_as_anywhere_else() {
+    let judged = || {
+        has_room();
+        let deep = format!("{}1{} == 1", "(".repeat(100), ")".repeat(100));
+        let nested = format!("{}true", "!".repeat(22));
+        check(&nested, "true");
+        assert_eq!(compile(&deep).map(|read| read.holds(&object())).is_ok(), {
+            let elsewhere = std::thread::spawn(move || compile(&deep).map(|read| read.holds(&object())).is_ok());
+            elsewhere.join().unwrap()
+        });
+        check("history.crm.all(call, call.inputs.id > 0) && user.id.matches('^u-[0-9]+$')", "true");
+        check("recent.crm.inputs.nothing == 7", "error");
+        // What the engine gives up on is a failure, and the thread goes on.
+        assert!(apart(|| panic!("the engine gave up")).is_none_or(|()| false));
+        check("recent.crm.inputs.id == 7", "true");
+    };
+    std::thread::Builder::new().stack_size(ROOMY_STACK_BYTES).spawn(judged).unwrap().join().unwrap();
+}
+
+#[test]
 fn only_true_is_true() {
     for (source, result) in [
         ("false", "false"),

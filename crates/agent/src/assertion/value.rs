@@ -12,10 +12,11 @@ use std::sync::Arc;
 /// The largest integer that JSON and doubles agree about.
 const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 
-/// The fields of the Engagement as variables.
-pub(super) fn engagement(object: &Value) -> Vec<(String, Cel)> {
+/// The fields of the Engagement as variables, those that are wanted.
+pub(super) fn engagement(object: &Value, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Cel)> {
     let members = object.as_object().into_iter().flatten();
     members
+        .filter(|(name, _)| is_wanted(name))
         .map(|(name, value)| {
             let value = match (name.as_str(), value.as_str()) {
                 ("started_at", Some(text)) => timestamp(text).unwrap_or(Cel::Null),

@@ -97,7 +97,7 @@ impl Scripted {
     }
 
     fn reply(&self, request: &Request) -> Result<Reply, ModelError> {
-        let seen = Seen::of(request);
+        let seen = Seen::of(request, !self.rules.is_empty());
         let told = self.obey.as_ref().map(|marker| orders(&seen.last, marker)).unwrap_or_default();
         if !told.is_empty() {
             return Ok(Line { text: None, calls: told, usage: Usage::default() }.spoken(&seen));
@@ -114,6 +114,7 @@ impl Scripted {
 struct Seen<'a> {
     last: String,
     result: Option<(&'a str, &'a Value, bool)>,
+    /// Everything that was said, where a rule may ask for it.
     all: String,
     /// Replies since the user last spoke.
     turn: usize,
@@ -122,13 +123,13 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn of(request: &'a Request) -> Self {
+    fn of(request: &'a Request, with_all: bool) -> Self {
         let said = |message: &Message| match message {
             Message::User { text } => text.clone(),
             Message::Assistant { text, .. } => text.clone().unwrap_or_default(),
             Message::Result { outputs, .. } => words(outputs),
         };
-        let texts: Vec<String> = request.messages.iter().map(said).collect();
+        let all: Vec<String> = request.messages.iter().filter(|_| with_all).map(said).collect();
         let is_reply = |message: &&Message| matches!(message, Message::Assistant { .. });
         let since = request.messages.iter().rev().take_while(|message| !matches!(message, Message::User { .. }));
         let result = match request.messages.last() {
@@ -140,9 +141,9 @@ impl<'a> Seen<'a> {
             Message::User { .. } | Message::Result { .. } => 0,
         });
         Self {
-            last: texts.last().cloned().unwrap_or_default(),
+            last: request.messages.last().map(said).unwrap_or_default(),
             result,
-            all: texts.join("\n").to_lowercase(),
+            all: all.join("\n").to_lowercase(),
             turn: since.filter(is_reply).count(),
             calls: calls.sum(),
         }

@@ -16,10 +16,11 @@ use host::{Budget, Configuration, Http, Means, Pins, State, ToolError, Toolbox, 
 use json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::{fs, io};
 use store::{Journal, Spec};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, watch};
 
 /// Where the digests of approved definitions of tools are kept, in the data folder.
 const PINS: &str = "tools.json";
@@ -192,6 +193,7 @@ impl Engagements {
             remotes: remotes_read,
             stop: watch::Sender::new(Stop::Not),
             content: configuration.shows_content(),
+            swift: AtomicBool::new(true),
         };
         let everything = engagements.everything(agents.iter().map(|(_, agent)| agent.as_ref()));
         for (file, agent) in agents {
@@ -214,15 +216,15 @@ impl Engagements {
                 Arc::new(Resident { agent, model, budget: given.budget, memory: given.memory, warnings }),
             );
         }
-        engagements.keep_documents().await.map_err(|error| broken(&error))?;
-        engagements.keep_versions().await.map_err(|error| broken(&error))?;
+        engagements.keep_documents().map_err(|error| broken(&error))?;
+        engagements.keep_versions().map_err(|error| broken(&error))?;
         let engagements = Arc::new(engagements);
         engagements.introduce();
         engagements.keep_fresh();
         Ok(engagements)
     }
 
-    async fn keep_documents(&self) -> Result<(), Error> {
+    fn keep_documents(&self) -> Result<(), Error> {
         let at = self.node.clock().millis();
         let spec = |hosted: &Resident| Spec {
             digest: hosted.agent.digest().to_owned(),
@@ -231,9 +233,7 @@ impl Engagements {
             body: hosted.agent.source().to_vec(),
         };
         let specs = self.hosted.values().map(|hosted| spec(hosted)).collect();
-        let (told, heard) = oneshot::channel();
-        self.node.store.note(Journal { specs, ..Journal::default() }, |answer| drop(told.send(answer)));
-        heard.await.map_err(Error::fault)?.map_err(Error::fault)
+        self.node.store.note(Journal { specs, ..Journal::default() }).map(drop).map_err(Error::fault)
     }
 
     /// All that this node has, for judging documents.

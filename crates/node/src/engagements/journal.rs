@@ -1,30 +1,55 @@
 //! OAS Engagement: an engagement in memory, level with its journal.
 //!
+//! What is written survives the end of the process at once and the end of power within milliseconds. Whoever must not go
+//! on before waits: before a call that may not be made twice, and before anybody outside is told anything
+//! (decisions/0262).
+//!
 //! INVARIANT: steps are written in the order in which they were recorded, each once; a step at another place than the
 //! next one is refused by the store, so two tasks can never both move an engagement on.
 
-use super::Engagements;
+use super::{Engagements, RUNNING_MAX};
+use crate::clock::Clock;
 use crate::publish::commit_refused;
 use crate::refusal::Error;
 use agent::{Agent, Engagement, Registry, Step};
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 use store::{Engaged, Journal, Noted, Reached};
 use tokio::sync::{Mutex, oneshot, watch};
+
+/// A disk that takes longer is waited for by a thread of its own, so that nobody else has to.
+const SWIFT: Duration = Duration::from_millis(1);
+
+/// What something written must survive before anything follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Survives {
+    /// The end of the process.
+    Kill,
+    /// The end of power, too.
+    PowerLoss,
+}
 
 /// Where whoever moves an engagement sits, and who watches.
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) turn: Mutex<()>,
-    /// How many steps are on disk.
+    /// How many steps are written.
     pub(super) tick: watch::Sender<u64>,
+    /// Where it has come; nothing when nobody has moved it from here.
+    pub(super) reached: watch::Sender<Option<Reached>>,
     /// Who wants it to end.
     pub(super) cancelled: watch::Sender<Option<String>>,
 }
 
 impl Default for Seat {
     fn default() -> Self {
-        Self { turn: Mutex::default(), tick: watch::Sender::new(0), cancelled: watch::Sender::new(None) }
+        Self {
+            turn: Mutex::default(),
+            tick: watch::Sender::new(0),
+            reached: watch::Sender::new(None),
+            cancelled: watch::Sender::new(None),
+        }
     }
 }
 
@@ -34,8 +59,10 @@ pub(super) struct Live {
     pub(super) engagement: Engagement,
     pub(super) agent: Arc<Agent>,
     pub(super) registry: Arc<Registry>,
-    /// Steps that are on disk.
+    seat: Arc<Seat>,
+    /// Steps that are written, and the last entry of the store about them.
     written: usize,
+    pub(super) entry: u64,
     /// Whether the row beside the journal is there.
     known: bool,
     /// Since when it is worked on.
@@ -44,52 +71,87 @@ pub(super) struct Live {
     pub(super) repeat: Option<usize>,
 }
 
-impl Live {
+impl Engagements {
     /// A new engagement, of which nothing is written.
-    pub(super) fn new(engaged: Engaged, engagement: Engagement, agent: Arc<Agent>, registry: Arc<Registry>) -> Self {
-        let since = crate::clock::Clock::monotonic();
-        Self { engaged, engagement, agent, registry, written: 0, known: false, since, repeat: None }
+    pub(super) fn live(&self, engaged: Engaged, engagement: Engagement, agent: Arc<Agent>) -> Live {
+        let (seat, registry) = (self.seat(&engaged.id), self.registry(&agent, engagement.begun()));
+        let (since, repeat) = (Clock::monotonic(), None);
+        Live { engaged, engagement, agent, registry, seat, written: 0, entry: 0, known: false, since, repeat }
     }
+}
 
-    /// An engagement as its journal has it.
-    pub(super) fn of(engaged: Engaged, engagement: Engagement, agent: Arc<Agent>, registry: Arc<Registry>) -> Self {
-        let written = engagement.steps().len();
-        Self { written, known: true, ..Self::new(engaged, engagement, agent, registry) }
+impl Live {
+    /// The same with everything written.
+    pub(super) fn written(self) -> Self {
+        Self { written: self.engagement.steps().len(), known: true, ..self }
     }
 
     /// Takes a step; it is written with the next [`Engagements::write`].
     pub(super) fn record(&mut self, step: Step) -> Result<(), Error> {
         self.engagement.record(step).map_err(Error::fault)
     }
+
+    /// What is not written, where the engagement comes to this.
+    fn unwritten(&self, engaged: &Engaged, at: i64) -> Result<Journal, Error> {
+        let mut journal = Journal::default();
+        for (position, step) in self.engagement.steps().iter().enumerate().skip(self.written) {
+            let body = serde_json::to_vec(step).map_err(Error::fault)?;
+            journal.steps.push(Noted { engagement: engaged.id.clone(), position: position as u64, at, body });
+        }
+        if !self.known || *engaged != self.engaged {
+            journal.engagements.push(engaged.clone());
+        }
+        Ok(journal)
+    }
 }
 
 impl Engagements {
-    /// Writes what is not written, and where the engagement has come; returns when it is on disk.
+    /// Writes what is not written, and where the engagement has come; returns when it survives what it must.
     pub(super) async fn write(
         &self,
         live: &mut Live,
         reached: Reached,
         asked: Option<(String, i64)>,
+        survives: Survives,
     ) -> Result<(), Error> {
-        let at = self.node.clock().millis();
         let (reviewer, due) = asked.unzip();
         let engaged = Engaged { reached, reviewer, due: due.unwrap_or_default(), ..live.engaged.clone() };
-        let mut journal = Journal::default();
-        for (position, step) in live.engagement.steps().iter().enumerate().skip(live.written) {
-            let body = serde_json::to_vec(step).map_err(Error::fault)?;
-            journal.steps.push(Noted { engagement: engaged.id.clone(), position: position as u64, at, body });
+        let journal = live.unwritten(&engaged, self.node.clock().millis())?;
+        if !journal.is_empty() {
+            live.entry = self.node.store.note(journal).map_err(commit_refused)?;
+            (live.engaged, live.known, live.written) = (engaged, true, live.engagement.steps().len());
         }
-        if !live.known || engaged != live.engaged {
-            journal.engagements.push(engaged.clone());
+        if survives == Survives::PowerLoss {
+            self.settle_entry(live.entry).await?;
         }
-        if journal.is_empty() {
-            return Ok(());
-        }
-        let (told, heard) = oneshot::channel();
-        self.node.store.note(journal, |answer| drop(told.send(answer)));
-        heard.await.map_err(Error::fault)?.map_err(commit_refused)?;
-        (live.engaged, live.known, live.written) = (engaged, true, live.engagement.steps().len());
-        self.seat(&live.engaged.id).tick.send_replace(live.written as u64);
+        live.seat.tick.send_replace(live.written as u64);
+        live.seat.reached.send_if_modified(|known| known.replace(reached) != Some(reached));
         Ok(())
+    }
+
+    /// Waits until an entry is on disk: alone and with a swift disk that is shorter than handing it to somebody else.
+    async fn settle_entry(&self, entry: u64) -> Result<(), Error> {
+        let alone = self.places.available_permits() + 1 >= RUNNING_MAX;
+        if !alone || !self.swift.load(Ordering::Relaxed) {
+            return self.settle_with_others(entry).await;
+        }
+        let begun = Clock::monotonic();
+        self.node.store.settle(entry).map_err(commit_refused)?;
+        self.note_pace(begun);
+        Ok(())
+    }
+
+    /// The same together with whatever is written next.
+    pub(super) async fn settle_with_others(&self, entry: u64) -> Result<(), Error> {
+        let begun = Clock::monotonic();
+        let (told, heard) = oneshot::channel();
+        self.node.store.settle_with_others(entry, |answer| drop(told.send(answer)));
+        heard.await.map_err(Error::fault)?.map_err(commit_refused)?;
+        self.note_pace(begun);
+        Ok(())
+    }
+
+    fn note_pace(&self, begun: Instant) {
+        self.swift.store(Clock::monotonic().duration_since(begun) < SWIFT, Ordering::Relaxed);
     }
 }

@@ -14,7 +14,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::{Journal, Spec};
-use tokio::sync::oneshot;
 
 /// The pause after a document that could not be read.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -101,7 +100,7 @@ impl Engagements {
         let changed = last.digest != known.digest;
         self.remotes.put(reference, last);
         if changed {
-            self.keep_versions().await?;
+            self.keep_versions()?;
             self.toolbox.add(tool);
             tracing::warn!(reference, "the document of a remote agent is another one");
         }
@@ -109,7 +108,7 @@ impl Engagements {
     }
 
     /// Keeps the last version of every document in the store.
-    pub(super) async fn keep_versions(&self) -> Result<(), Error> {
+    pub(super) fn keep_versions(&self) -> Result<(), Error> {
         let at = self.node.clock().millis();
         let last = self.remotes.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if last.is_empty() {
@@ -117,10 +116,8 @@ impl Engagements {
         }
         let spec =
             |(reference, last): (String, Last)| Spec { digest: last.digest, agent: reference, at, body: last.document };
-        let (told, heard) = oneshot::channel();
-        let journal = Journal { specs: last.into_iter().map(spec).collect(), ..Journal::default() };
-        self.node.store.note(journal, |answer| drop(told.send(answer)));
-        heard.await.map_err(Error::fault)?.map_err(Error::fault)
+        let specs = last.into_iter().map(spec).collect();
+        self.node.store.note(Journal { specs, ..Journal::default() }).map(drop).map_err(Error::fault)
     }
 
     /// The versions that an engagement with an agent begins with; one in quarantine is none.

@@ -5,7 +5,7 @@
 //!
 //! INVARIANT: the first decision counts. Whoever is neither reviewer nor caller nor owner learns nothing.
 
-use super::journal::Live;
+use super::journal::{Live, Survives};
 use super::perform::review_text;
 use super::{Engagements, LISTED_MAX, unknown};
 use crate::refusal::{Class, Error, Refusal};
@@ -70,7 +70,7 @@ impl Engagements {
         }
         if let Some(name) = review.reviewer.strip_prefix("oagent://") {
             // Asked before it begins: a restart finds the question in the journal.
-            self.write(live, Reached::Running, None).await?;
+            self.write(live, Reached::Running, None, Survives::Kill).await?;
             let object = live.engagement.object_at(&live.agent, call, stage);
             let capability = live.engagement.calls().get(call).and_then(|call| call.capability.clone());
             let text = review_text(stage.name(), &capability.unwrap_or_default(), &object);
@@ -80,9 +80,10 @@ impl Engagements {
                 live.record(decided(decision, Some(review.reviewer.clone())))?;
                 return Ok(true);
             }
-            self.write(live, Reached::Waiting, None).await?;
+            self.write(live, Reached::Waiting, None, Survives::PowerLoss).await?;
         } else {
-            self.write(live, Reached::Waiting, Some((review.reviewer.clone(), due))).await?;
+            let asked = Some((review.reviewer.clone(), due));
+            self.write(live, Reached::Waiting, asked, Survives::PowerLoss).await?;
         }
         self.wake_at(live.engaged.id.clone(), due);
         Ok(false)

@@ -1,6 +1,6 @@
 //! OAS Engagement: `loop { next → perform → journal }`, until somebody else has to act.
 
-use super::journal::{Live, Seat};
+use super::journal::{Live, Seat, Survives};
 use super::{Begins, DEPTH_MAX, Engagements, child_id};
 use crate::refusal::Error;
 use agent::{Identity, Next, Outcome, Status, Step, Target, User, Wait, next};
@@ -112,9 +112,11 @@ impl Engagements {
             }
             match next(&live.agent, &live.registry, &live.engagement) {
                 Next::Record(step) => live.record(step)?,
-                Next::Perform(_) if self.is_stopping() => return self.write(live, Reached::Running, None).await,
+                Next::Perform(_) if self.is_stopping() => {
+                    return self.write(live, Reached::Running, None, Survives::PowerLoss).await;
+                }
                 Next::Perform(effect) => self.perform(live, seat, effect).await?,
-                Next::Over => return self.write(live, Reached::Over, None).await,
+                Next::Over => return self.write(live, Reached::Over, None, Survives::PowerLoss).await,
                 Next::Wait(wait) => {
                     if !self.waits(live, seat, wait).await? {
                         return Ok(());
@@ -127,10 +129,12 @@ impl Engagements {
     /// Whether there is something to do although somebody is waited for.
     async fn waits(self: &Arc<Self>, live: &mut Live, seat: &Seat, wait: Wait) -> Result<bool, Error> {
         match wait {
-            Wait::User | Wait::Credentials { .. } => self.write(live, Reached::Waiting, None).await?,
+            Wait::User | Wait::Credentials { .. } => {
+                self.write(live, Reached::Waiting, None, Survives::PowerLoss).await?
+            }
             Wait::Outcome { .. } => {
                 let owner = live.agent.owner.clone();
-                self.write(live, Reached::Waiting, Some((owner, 0))).await?;
+                self.write(live, Reached::Waiting, Some((owner, 0)), Survives::PowerLoss).await?;
             }
             Wait::Review { call, stage, review } => return self.reviewed(live, call, stage, review).await,
             Wait::Return { call, target: Some(Target::Agent(name)), inputs, identity, .. } => {
@@ -170,7 +174,7 @@ impl Engagements {
                 Ok(true)
             }
             Child::Waits => {
-                self.write(live, Reached::Waiting, None).await?;
+                self.write(live, Reached::Waiting, None, Survives::PowerLoss).await?;
                 Ok(false)
             }
         }

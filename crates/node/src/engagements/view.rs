@@ -72,18 +72,31 @@ impl Engagements {
     /// Waits until an engagement rests or is over, has more steps than these where somebody watches, or the time is over.
     pub async fn wait(&self, id: &str, beyond: Option<u64>, patience: Duration) -> Result<(), Error> {
         let seat = self.seat(id);
-        let mut ticks = seat.tick.subscribe();
         let waiting = async {
-            loop {
-                let steps = self.node.store.step_count(id)?;
-                let enough = match beyond {
-                    Some(beyond) => steps > beyond,
-                    None => self.engaged(id)?.reached != store::Reached::Running,
-                };
-                if enough || ticks.changed().await.is_err() {
-                    return Ok(());
+            match beyond {
+                Some(beyond) => {
+                    let mut ticks = seat.tick.subscribe();
+                    loop {
+                        let known = *ticks.borrow_and_update();
+                        let steps = if known > 0 { known } else { self.node.store.step_count(id)? };
+                        if steps > beyond || ticks.changed().await.is_err() {
+                            break;
+                        }
+                    }
+                }
+                // Whoever waits for rest is not woken by every step.
+                None => {
+                    let mut reached = seat.reached.subscribe();
+                    loop {
+                        let known = *reached.borrow_and_update();
+                        let known = known.map_or_else(|| self.engaged(id).map(|engaged| engaged.reached), Ok)?;
+                        if known != store::Reached::Running || reached.changed().await.is_err() {
+                            break;
+                        }
+                    }
                 }
             }
+            Ok(())
         };
         timeout(patience.min(Duration::from_millis(WAIT_MS_MAX)), waiting).await.unwrap_or(Ok(()))
     }

@@ -35,19 +35,37 @@ pub(super) fn apply(connection: &Connection, journal: &Journal) -> Result<Result
                 engaged.checksum(),
             ])?;
     }
+    // Steps of one engagement stand together more often than not.
+    let mut known: Option<(&str, i64, u64)> = None;
     for step in &journal.steps {
-        let written = connection
-            .prepare_cached(
-                "INSERT INTO step (engagement, position, at, body, checksum)
-                SELECT number, ?2, ?3, ?4, ?5 FROM engagement WHERE id = ?1
-                AND ?2 = coalesce((SELECT max(position) + 1 FROM step WHERE engagement = number), 0)",
-            )?
-            .execute(params![step.engagement, step.position as i64, step.at, step.body, step.checksum()])?;
-        if written != 1 {
-            return Ok(Err(CommitError::NameTaken { name: format!("{}/{}", step.engagement, step.position) }));
+        let (number, next) = match known {
+            Some((id, number, next)) if id == step.engagement => (number, next),
+            _ => match position(connection, &step.engagement)? {
+                Some(position) => position,
+                None => return Ok(Err(taken(step))),
+            },
+        };
+        if next != step.position {
+            return Ok(Err(taken(step)));
         }
+        connection
+            .prepare_cached("INSERT INTO step (engagement, position, at, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .execute(params![number, step.position as i64, step.at, step.body, step.checksum()])?;
+        known = Some((&step.engagement, number, next + 1));
     }
     Ok(Ok(()))
+}
+
+fn taken(step: &Noted) -> CommitError {
+    CommitError::NameTaken { name: format!("{}/{}", step.engagement, step.position) }
+}
+
+/// The number of an engagement, and where its next step goes.
+fn position(connection: &Connection, id: &str) -> Result<Option<(i64, u64)>, EngineError> {
+    let query = "SELECT number, coalesce((SELECT max(position) + 1 FROM step WHERE engagement = number), 0)
+        FROM engagement WHERE id = ?1";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64));
+    Ok(connection.prepare_cached(query)?.query_row([id], read).optional()?)
 }
 
 /// Takes everything but documents out of a copy: an engagement that went on after the copy was made must not do again,
@@ -98,10 +116,9 @@ impl Reader {
         statement.query_map(params![reviewer, limit as i64], read_engaged)?.map(|row| row?).collect()
     }
 
-    /// How many steps an engagement has.
-    pub(crate) fn step_count(&self, id: &str) -> Result<u64, EngineError> {
-        let query = "SELECT count(*) FROM step WHERE engagement = (SELECT number FROM engagement WHERE id = ?1)";
-        Ok(self.connection.prepare_cached(query)?.query_row([id], |row| row.get::<_, i64>(0))? as u64)
+    /// How many steps an engagement has; none when there is no such engagement.
+    pub(crate) fn step_count(&self, id: &str) -> Result<Option<u64>, EngineError> {
+        Ok(position(&self.connection, id)?.map(|(_, count)| count))
     }
 
     /// The steps of an engagement, in order.

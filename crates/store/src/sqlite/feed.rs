@@ -99,7 +99,7 @@ pub(super) fn apply(connection: &Connection, feed: &Feed) -> Result<(), EngineEr
             .execute([*subscription as i64, *cursor as i64])?;
     }
     inclusion::apply(connection, feed)?;
-    for (name, number) in [(DELIVERED, feed.position), (INDEXED, feed.indexed)] {
+    for (name, number) in [(DELIVERED, feed.position), (INDEXED, feed.indexed), (FOLDED, feed.folded)] {
         if let Some(number) = number {
             connection
                 .prepare_cached("INSERT OR REPLACE INTO delivery (one, position) VALUES (?1, ?2)")?
@@ -120,6 +120,7 @@ pub(super) fn count(connection: &Connection) -> Result<u64, EngineError> {
 const DELIVERED: i64 = 1;
 const INDEXED: i64 = 2;
 const WRITTEN: i64 = 3;
+const FOLDED: i64 = 4;
 
 /// Takes everything out of a copy: whoever restores it must not give a cursor another content than it had.
 pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
@@ -218,6 +219,11 @@ impl Reader {
         let query = "SELECT count(*) FROM pending WHERE subscription = ?1";
         let mut statement = self.connection.prepare_cached(query)?;
         Ok(statement.query_row([subscription as i64], |row| row.get::<_, i64>(0))? as u64)
+    }
+
+    /// How far the trail of engagements is in the tables; none when it never was.
+    pub(crate) fn folded(&self) -> Result<Option<u64>, EngineError> {
+        self.delivery(FOLDED)
     }
 
     /// How far the change log is delivered.

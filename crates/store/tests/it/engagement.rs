@@ -1,6 +1,5 @@
 //! Engagements and their steps: whole, in order, and not in a copy.
 
-use std::sync::mpsc::channel;
 use store::{CommitError, Engaged, Hash, Journal, Noted, Reached, Spec, Store};
 
 fn engaged(id: &str, reached: Reached) -> Engaged {
@@ -22,9 +21,7 @@ fn noted(id: &str, position: u64) -> Noted {
 }
 
 fn note(store: &Store, journal: Journal) -> Result<(), CommitError> {
-    let (told, heard) = channel();
-    store.note(journal, move |answer| told.send(answer).unwrap());
-    heard.recv().unwrap()
+    store.settle(store.note(journal)?)
 }
 
 #[test]

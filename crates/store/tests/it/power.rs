@@ -5,6 +5,7 @@
 //! everything that was acknowledged when the power went, and nothing that nobody wrote.
 
 mod disk;
+mod steps;
 mod trace;
 
 use crate::{put, withdraw};
@@ -78,12 +79,12 @@ fn victim() {
 }
 
 /// Lets a victim run and returns what it did to its folder.
-fn traced(folder: &Path, log: &Path) -> Vec<Call> {
+fn traced(victim: &str, folder: &Path, log: &Path) -> Vec<Call> {
     let status = Command::new("strace")
-        .args(["-f", "-y", "-qq", "-xx", "-s", "1000000", "-e", &format!("trace={}", trace::CALLS), "-o"])
+        .args(["-f", "-y", "-qq", "-xx", "-a", "1", "-s", "1000000", "-e", &format!("trace={}", trace::CALLS), "-o"])
         .arg(log)
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "power::victim", "--nocapture"])
+        .args(["--exact", victim, "--nocapture"])
         .env(FOLDER, folder)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -132,9 +133,9 @@ fn nothing_acknowledged_is_lost_when_the_power_goes() {
     let home = tempfile::tempdir().unwrap();
     let (folder, log) = (home.path().join("store"), home.path().join("strace.log"));
     std::fs::create_dir(&folder).unwrap();
-    let mut calls = traced(&folder, &log);
+    let mut calls = traced("power::victim", &folder, &log);
     // The second process finds what the first left, reads the write-ahead log and folds it in.
-    calls.extend(traced(&folder, &log));
+    calls.extend(traced("power::victim", &folder, &log));
     let expected = expected();
     let (mut disk, mut chance) = (Disk::default(), Chance::new(7));
     // Every moment has its share of images; those at which little is unsynced have fewer.
