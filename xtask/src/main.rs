@@ -93,6 +93,12 @@ enum Command {
         /// Of so many parts.
         #[arg(long, default_value_t = 1)]
         of: usize,
+        /// So many at a time.
+        #[arg(long, default_value_t = 1)]
+        jobs: usize,
+        /// Those that lived before are tried once more.
+        #[arg(long)]
+        again: bool,
     },
     /// Runs the fuzz targets one after the other.
     Fuzz {
@@ -145,8 +151,8 @@ fn run(command: Command) -> Result<()> {
             let mode = if smoke { xtask::fuzz::Mode::Replay } else { xtask::fuzz::Mode::Search { seconds } };
             xtask::fuzz::command(&root, &target, mode, report.as_deref())
         }
-        Command::Mutants { name, part, of } => {
-            xtask::mutants::command(&root, &name, xtask::mutants::Share { part, of })
+        Command::Mutants { name, part, of, jobs, again } => {
+            xtask::mutants::command(&root, &name, xtask::mutants::Share { part, of, jobs, again })
         }
         Command::Deny => xtask::deny::deny(&root),
     }

@@ -27,17 +27,30 @@ const SWITCHBOARD: &str = r#"
 pub mod __m {
     use std::io::Write;
     use std::sync::LazyLock;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    static ON: LazyLock<usize> = LazyLock::new(|| std::env::var("MUTANT").map_or(0, |on| on.parse().unwrap()));
-    static REACHED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("MUTANT_REACHED").ok());
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    const TOLD: usize = usize::MAX - 1;
+    const UNKNOWN: usize = usize::MAX;
+    static ON: AtomicUsize = AtomicUsize::new(UNKNOWN);
+    static REACHED: LazyLock<String> = LazyLock::new(|| std::env::var("MUTANT_REACHED").unwrap());
     static SEEN: [AtomicBool; 8192] = [const { AtomicBool::new(false) }; 8192];
-    #[inline]
+    #[inline(always)]
     pub fn m(mutant: usize) -> bool {
-        if let Some(path) = REACHED.as_ref() && !SEEN[mutant % 8192].swap(true, Ordering::Relaxed) {
-            let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        let on = ON.load(Ordering::Relaxed);
+        on == mutant || (on >= TOLD && look(mutant))
+    }
+    #[cold]
+    #[inline(never)]
+    fn look(mutant: usize) -> bool {
+        if ON.load(Ordering::Relaxed) == UNKNOWN {
+            let told = std::env::var("MUTANT_REACHED").map_or(0, |_| TOLD);
+            ON.store(std::env::var("MUTANT").map_or(told, |on| on.parse().unwrap()), Ordering::Relaxed);
+            return m(mutant);
+        }
+        if !SEEN[mutant % 8192].swap(true, Ordering::Relaxed) {
+            let file = std::fs::OpenOptions::new().append(true).create(true).open(&*REACHED);
             file.unwrap().write_all(format!("{mutant}\n").as_bytes()).unwrap();
         }
-        *ON == mutant
+        false
     }
 }
 "#;
@@ -49,13 +62,17 @@ struct Copy {
     state: PathBuf,
 }
 
-/// A part of all mutants: those whose number leaves this rest.
+/// Which mutants are tried, and how many at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Which part, from nought on.
+    /// Which part of them, from nought on: those whose number leaves this rest.
     pub part: usize,
-    /// Of how many.
+    /// Of how many parts.
     pub of: usize,
+    /// How many at a time.
+    pub jobs: usize,
+    /// Whether those that lived are tried once more.
+    pub again: bool,
 }
 
 /// Tries the mutants of a crate and prints what became of them.
@@ -65,17 +82,18 @@ pub fn command(root: &Path, crate_name: &str, share: Share) -> Result<()> {
     let home = root.join("target/mutants").join(crate_name);
     let copy = Copy { crate_name: crate_name.to_owned(), tree: home.join("tree"), state: home.join("state") };
     fs::create_dir_all(&copy.state)?;
-    copy.refresh(root)?;
     let package = format!("rialto-{crate_name}");
     let listed = run::capture(&mut run::cargo(root, &["mutants", "--list", "--json", "--package", &package]))
         .context("the list comes from cargo-mutants: `cargo install cargo-mutants`")?;
     let mutants: Vec<Mutant> = serde_json::from_str(&listed)?;
+    copy.refresh(root, &mutants)?;
     let (placed, unviable) = copy.mutate(root, &mutants)?;
     let left_out = mutants.len() - placed.len() - unviable;
     println!("{} mutants: {} switched, {unviable} not viable, {left_out} left out", mutants.len(), placed.len());
     let tests = trial::record(&copy.build()?, &copy.folder(), &copy.state)?;
     let chosen = placed.into_iter().filter(|id| scattered(*id) % share.of == share.part);
-    let tally = trial::judge_all(&mutants, chosen, &tests, &copy.folder(), &copy.state)?;
+    let trial = trial::Trial { mutants: &mutants, tests: &tests, folder: &copy.folder(), state: &copy.state };
+    let tally = trial.judge_all(chosen.collect(), share.jobs, share.again)?;
     println!("{tally}");
     Ok(())
 }
@@ -85,10 +103,9 @@ fn scattered(id: usize) -> usize {
     (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20) as usize
 }
 
-/// The numbers at the beginning of the lines of a file.
-fn numbers(path: &Path) -> BTreeSet<usize> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
+/// Mutants by their names, which hold good when the list has changed.
+fn by_name(mutants: &[Mutant]) -> HashMap<String, usize> {
+    (1..).zip(mutants).map(|(id, mutant)| (mutant.line(), id)).collect()
 }
 
 /// Branches of a mutated file: where each stands, and which mutants it is made of.
@@ -100,15 +117,15 @@ impl Copy {
     }
 
     /// Takes over what has changed in the tree, but for the files that are mutated.
-    fn refresh(&self, root: &Path) -> Result<()> {
-        let sources = PathBuf::from("crates").join(&self.crate_name).join("src");
+    fn refresh(&self, root: &Path, mutants: &[Mutant]) -> Result<()> {
+        let top = self.top();
+        let mutated: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).chain([top.as_str()]).collect();
         let listed =
             run::capture(Command::new("git").current_dir(root).args(["ls-files", "-co", "--exclude-standard"]))?;
-        for file in listed.lines() {
-            let (from, to) = (root.join(file), self.tree.join(file));
-            let is_mutated = Path::new(file).starts_with(&sources) && file.ends_with(".rs") && to.exists();
-            if from.is_file() && !is_mutated {
-                write_changed(&to, &fs::read(from)?)?;
+        for file in listed.lines().filter(|file| !mutated.contains(file)) {
+            let from = root.join(file);
+            if from.is_file() {
+                write_changed(&self.tree.join(file), &fs::read(from)?)?;
             }
         }
         Ok(())
@@ -117,7 +134,9 @@ impl Copy {
     /// Writes the mutated files, without those mutants that do not compile; which there are, and how many do not.
     fn mutate(&self, root: &Path, mutants: &[Mutant]) -> Result<(BTreeSet<usize>, usize)> {
         let list = self.state.join("unviable");
-        let mut unviable = numbers(&list);
+        let names = by_name(mutants);
+        let known = fs::read_to_string(&list).unwrap_or_default();
+        let mut unviable: BTreeSet<usize> = known.lines().filter_map(|line| names.get(line).copied()).collect();
         loop {
             let placed = self.write(root, mutants, &unviable)?;
             let found = self.failing()?;
@@ -125,12 +144,18 @@ impl Copy {
                 return Ok((placed, unviable.len()));
             }
             unviable.extend(found);
-            fs::write(&list, unviable.iter().map(|id| format!("{id}\n")).collect::<String>())?;
+            let lines = unviable.iter().filter_map(|id| Some(format!("{}\n", mutants.get(id - 1)?.line())));
+            fs::write(&list, lines.collect::<String>())?;
         }
     }
 
+    /// The file in which the switches of a crate are.
+    fn top(&self) -> String {
+        format!("crates/{}/src/lib.rs", self.crate_name)
+    }
+
     fn write(&self, root: &Path, mutants: &[Mutant], without: &BTreeSet<usize>) -> Result<BTreeSet<usize>> {
-        let top = format!("crates/{}/src/lib.rs", self.crate_name);
+        let top = self.top();
         let mut files: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::from([(top.as_str(), Vec::new())]);
         for (id, mutant) in (1..).zip(mutants).filter(|(id, _)| !without.contains(id)) {
             files.entry(&mutant.file).or_default().push((id, mutant));
@@ -143,7 +168,7 @@ impl Copy {
             placed.extend(switcher.placed);
             let mut text = tree.to_token_stream().to_string();
             if file == top {
-                text = format!("#![allow(arithmetic_overflow, unconditional_panic)] {text}{SWITCHBOARD}");
+                text = format!("#![allow(warnings, arithmetic_overflow, unconditional_panic)] {text}{SWITCHBOARD}");
             }
             write_changed(&self.tree.join(file), text.as_bytes())?;
         }
@@ -152,12 +177,15 @@ impl Copy {
 
     fn cargo(&self, arguments: &[&str]) -> Result<Vec<Value>> {
         let package = format!("rialto-{}", self.crate_name);
-        let output = run::cargo(&self.tree, arguments)
+        let mut command = run::cargo(&self.tree, arguments);
+        // What others have built is of use here, too.
+        if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+            command.env("CARGO_TARGET_DIR", self.tree.join("../../target"));
+        }
+        let output = command
             .args(["--package", &package, "--quiet", "--message-format=json"])
-            .env("CARGO_TARGET_DIR", self.tree.join("../../target"))
-            .env("RUSTFLAGS", "-A warnings")
             // The tests are run many times, and built once.
-            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "2")
             .env("CARGO_PROFILE_DEV_DEBUG", "false")
             .stderr(Stdio::null())
             .output()?;
@@ -169,7 +197,7 @@ impl Copy {
     fn failing(&self) -> Result<BTreeSet<usize>> {
         let mut known: HashMap<PathBuf, Branches> = HashMap::new();
         let mut failing = BTreeSet::new();
-        for error in self.cargo(&["check", "--lib"])?.iter().filter_map(error_of) {
+        for error in self.cargo(&["build", "--lib"])?.iter().filter_map(error_of) {
             let spans = error.get("spans").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             if spans.is_empty() {
                 continue;

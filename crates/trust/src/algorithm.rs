@@ -69,6 +69,7 @@ mod tests {
     fn the_set_is_closed_and_names_are_exact() {
         for algorithm in [Algorithm::EdDsa, Algorithm::Es256, Algorithm::Es384] {
             assert_eq!(Algorithm::read(algorithm.name()), Some(algorithm));
+            assert_eq!(algorithm.to_string(), algorithm.name());
             assert!(algorithm.signs_documents());
         }
         assert!(!Algorithm::Es256k.signs_documents());

@@ -106,3 +106,26 @@ impl Problem {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_wrongly_is_told_from_what_is_not_proved() {
+        for (problem, is_form) in [
+            (Problem::SignatureEncoding, true),
+            (Problem::AlgNotAllowed, true),
+            (Problem::Did(DidError::MethodUnsupported), true),
+            (Problem::SignatureMissing, false),
+            (Problem::AlgKeyMismatch, false),
+            (Problem::KidNotAuthorized, false),
+            (Problem::SignatureInvalid, false),
+            (Problem::KeyRetired, false),
+            (Problem::Document(DocumentProblem::OtherSubject), false),
+        ] {
+            let error = SignatureError::new(Pointer::root(), problem);
+            assert_eq!(error.is_form(), is_form, "{error:?}");
+        }
+    }
+}

@@ -21,6 +21,13 @@ pub(super) struct Mutant {
     pub(super) span: Range,
 }
 
+impl Mutant {
+    /// Its name on one line.
+    pub(super) fn line(&self) -> String {
+        self.name.replace('\n', " ")
+    }
+}
+
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Range {
     start: Place,

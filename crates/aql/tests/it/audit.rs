@@ -196,6 +196,8 @@ fn lies() -> Vec<Lie> {
     vec![
         ("/response_id", None, "shape_missing_member", "/response_id"),
         ("/response_id", put(json!("urn:oap:intent:x")), "shape_invalid_value", "/response_id"),
+        ("/response_id", put(json!("urn:oap:intent-response:")), "shape_invalid_value", "/response_id"),
+        ("/response_id", put(json!("urn:oap:intent-response:a\nb")), "shape_invalid_value", "/response_id"),
         ("/note", put(json!("hello")), "shape_unknown_member", "/note"),
         ("/resolver_did", put(json!(7)), "shape_wrong_type", "/resolver_did"),
         ("/resolver_did", put(json!("key")), "shape_invalid_value", "/resolver_did"),
@@ -500,6 +502,11 @@ fn a_lie_that_takes_several_places_is_found_too() {
         answer["candidates"].as_array_mut().unwrap().push(copy);
     });
     finds(&fifth, "too_many_candidates", "/candidates");
+    let priced = with(&|answer| {
+        change(answer, "/candidates/3/over_budget", None);
+        change(answer, "/candidates/3/decision_record/ranking_function/inputs/4/value", Some(json!(0.2)));
+    });
+    finds(&priced, "ranking_value", "/candidates/3/decision_record/ranking_function/inputs/4/value");
     let swapped = with(&|answer| answer["candidates"].as_array_mut().unwrap().swap(0, 1));
     finds(&swapped, "rank_out_of_place", "/candidates/0/rank");
     finds(&swapped, "score_out_of_order", "/candidates/1/score");
@@ -514,6 +521,23 @@ fn a_lie_that_takes_several_places_is_found_too() {
 }
 
 #[test]
+fn the_edges_of_the_window_belong_to_it_and_clocks_may_differ_a_little() {
+    let intent = read(&question()).unwrap();
+    let good = answer(&intent, &market(), OverBudget::Flag).unwrap();
+    for (moment, is_inside) in [
+        ("2025-12-31T23:54:59.999999999Z", false),
+        ("2025-12-31T23:55:00Z", true),
+        ("2026-01-01T00:00:00Z", true),
+        ("2026-01-01T12:00:00Z", true),
+        ("2026-01-01T12:00:00.000000001Z", false),
+    ] {
+        let mut answer = good.clone();
+        answer["evaluated_at"] = json!(moment);
+        assert_eq!(held(&intent, &answer).conforms(), is_inside, "{moment}");
+    }
+}
+
+#[test]
 fn an_outcome_without_ground_and_ties_against_the_rule_are_found() {
     let mut question = question();
     for name in ["budget", "quality_floor"] {
@@ -524,18 +548,46 @@ fn an_outcome_without_ground_and_ties_against_the_rule_are_found() {
         answer(&intent, &[offer("a", "1", 0.9, |_| {}), offer("b", "1", 0.9, |_| {})], OverBudget::Flag).unwrap();
     conforms(&question, &good, &held(&intent, &good));
     let mut groundless = good.clone();
-    groundless["candidates"][1]["decision_record"]["outcome"] = json!("over_budget");
-    finds(&held(&intent, &groundless), "outcome_groundless", "/candidates/1/decision_record/outcome");
-    let mut swapped = good.clone();
-    let candidates = swapped["candidates"].as_array_mut().unwrap();
+    for outcome in ["over_budget", "below_quality_floor"] {
+        groundless["candidates"][1]["decision_record"]["outcome"] = json!(outcome);
+        finds(&held(&intent, &groundless), "outcome_groundless", "/candidates/1/decision_record/outcome");
+    }
+    let audit = held(&intent, &swapped(&good));
+    finds(&audit, "tie_out_of_order", "/candidates/1");
+    assert_eq!(audit.violations.len(), 1, "{:#?}", audit.violations);
+}
+
+/// The answer with its first two candidates in each other's place.
+fn swapped(answer: &Value) -> Value {
+    let mut answer = answer.clone();
+    let candidates = answer["candidates"].as_array_mut().unwrap();
     candidates.swap(0, 1);
     for (place, candidate) in candidates.iter_mut().enumerate() {
         candidate["rank"] = json!(place + 1);
         candidate["decision_record"]["ranking_function"]["rank"] = json!(place + 1);
     }
-    let audit = held(&intent, &swapped);
-    finds(&audit, "tie_out_of_order", "/candidates/1");
-    assert_eq!(audit.violations.len(), 1, "{:#?}", audit.violations);
+    answer
+}
+
+#[test]
+fn a_tie_is_judged_as_far_as_the_answer_shows_what_things_cost() {
+    let tied = |ceiling: &str, first: (&str, f64), second: (&str, f64)| {
+        let mut question = question();
+        question["budget"] = json!({"amount": ceiling, "currency": "EUR", "allocation": "single_winner"});
+        let intent = read(&question).unwrap();
+        let offers = [offer("a", first.0, first.1, |_| {}), offer("b", second.0, second.1, |_| {})];
+        let good = answer(&intent, &offers, OverBudget::Flag).unwrap();
+        conforms(&question, &good, &held(&intent, &good));
+        assert_eq!(good["candidates"][0]["score"], good["candidates"][1]["score"]);
+        let found = held(&intent, &swapped(&good)).violations;
+        found.iter().map(|violation| violation.rule.name()).collect::<Vec<_>>()
+    };
+    // Of what is free the lower id comes first; so does the cheaper of two with one score.
+    assert_eq!(tied("0", ("0", 0.9), ("0", 0.9)), ["tie_out_of_order"]);
+    assert_eq!(tied("10", ("3", 0.6), ("10", 0.9)), ["tie_out_of_order"]);
+    // What is beyond the budget may have any price, and prices that are nearly the same may differ.
+    assert_eq!(tied("0", ("1", 0.9), ("1", 0.9)), [""; 0]);
+    assert_eq!(tied("10", ("3", 0.9), ("3", 0.9)), [""; 0]);
 }
 
 #[test]
@@ -710,6 +762,12 @@ fn rubbish_is_no_answer_and_no_harm() {
     }
     let many: Vec<Value> = (0..1_500).map(|_| json!(1)).collect();
     let audit = held(&intent, &json!({"candidates": many}));
-    assert_eq!(audit.violations.len(), 1_000);
-    assert!(audit.untold > 500);
+    // Each candidate, that there are too many, and what the answer does not have.
+    assert_eq!((audit.violations.len(), audit.untold), (1_000, 500 + 1 + 5));
+    let mut deep = answer(&intent, &market(), OverBudget::Flag).unwrap();
+    for number in 0..1_500 {
+        deep["candidates"][0]["payload"]["rooms"][1][format!("k{number}")] = json!(number);
+    }
+    let audit = held(&intent, &deep);
+    assert_eq!((audit.violations.len(), audit.untold), (1_000, 500));
 }

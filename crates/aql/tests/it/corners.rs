@@ -31,6 +31,7 @@ fn an_assertion_cannot_be_repeated() {
     for pattern in ["^*", "$+", "\\b?", "\\B{2}", "(?=a)*"] {
         let refusal = refused(&intent(json!({"path": "/a", "operator": "matches", "value": pattern})));
         assert_eq!(refusal.code.name(), "invalid_regex", "{pattern}");
+        assert!(refusal.detail.starts_with("an assertion cannot be repeated"), "{pattern}: {refusal}");
     }
 }
 

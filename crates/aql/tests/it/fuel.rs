@@ -1,8 +1,8 @@
 //! RFC 0020 A.7: an intent that costs more than it may is an error and never a shorter answer.
 
 use crate::{candidate, intent, read};
-use aql::{Candidate, EvaluationError, Fuel, Intent, OverBudget};
-use json::{Value, json};
+use aql::{Candidate, Constraints, EvaluationError, Evaluator, Fuel, Intent, Limits, OverBudget};
+use json::{Document, Pointer, Value, json};
 
 fn market() -> Vec<Candidate> {
     let record = |number: usize| {
@@ -43,6 +43,36 @@ fn visits_beyond_the_budget_are_an_error_and_never_a_partial_answer() {
         for visits in [enough, enough + 1, 2 * enough] {
             assert_eq!(answer(&intent, &market, visits).as_ref(), Ok(&whole), "{constraints}");
         }
+    }
+}
+
+#[test]
+fn what_a_leaf_costs_is_counted_to_the_visit() {
+    let record = Document::of(&json!({"a": [1, 2], "b": {"c": 3}})).unwrap();
+    let leaf = |path: &str, value: i32| json!({"path": path, "operator": "eq", "value": value});
+    for (constraints, cost) in [
+        // Each step by name once, and each leaf.
+        (leaf("", 1), 1),
+        (leaf("/a", 1), 2),
+        (leaf("/b/c", 1), 3),
+        (leaf("/nowhere", 1), 2),
+        (json!([leaf("/b/c", 1), leaf("/b/c", 2), leaf("/b", 1)]), 2 + 3),
+        // Beyond a name every value that is looked at, until one passes.
+        (leaf("/a/*", 9), 1 + 3 + 1),
+        (leaf("/a/*", 1), 1 + 2 + 1),
+        (leaf("/*/c", 9), 3 + 1 + 1),
+        (leaf("/**", 9), 6 + 1),
+        (leaf("/a/**", 9), 1 + 3 + 1),
+    ] {
+        let tree = Document::of(&constraints).unwrap();
+        let read = Constraints::read(tree.root(), Pointer::root(), &Limits::STANDARD).unwrap();
+        let ask = |visits: u64| {
+            let mut evaluator = Evaluator::new(Fuel { visits, ..Fuel::STANDARD });
+            evaluator.evaluate(&read, record.root()).map(|_| evaluator.meter.visits)
+        };
+        assert_eq!(ask(u64::MAX), Ok(cost), "{constraints}");
+        assert_eq!(ask(cost), Ok(cost), "{constraints}");
+        assert_eq!(ask(cost - 1), Err(EvaluationError::QueryBudgetExceeded), "{constraints}");
     }
 }
 

@@ -75,6 +75,35 @@ fn twenty_thousand_levels_do_not_reach_the_stack_of_a_roomy_reader_either() {
 }
 
 #[test]
+fn a_tree_is_as_deep_as_its_nodes_whatever_they_are() {
+    let leaf = r#"{"path":"/a","operator":"eq","value":1}"#;
+    for (open, close, step) in [
+        (r#"{"all_of":["#, "]}", "/all_of/0"),
+        (r#"{"any_of":["#, "]}", "/any_of/0"),
+        (r#"{"not":["#, "]}", "/not/0"),
+        (r#"{"not":"#, "}", "/not"),
+    ] {
+        let nested = |levels: usize| format!("{}{leaf}{}", open.repeat(levels), close.repeat(levels));
+        let read = |levels: usize| Intent::parse(with_constraints(&nested(levels)).as_bytes(), &roomy());
+        assert!(read(15).is_ok(), "{open}");
+        let place = format!("/constraints{}", step.repeat(16));
+        let limit = Some(("tree_depth", 16, 17));
+        refused_within(with_constraints(&nested(16)), &roomy(), "constraint_too_deep", &place, limit);
+    }
+    // A list at the top is a node, too.
+    let listed = |levels: usize| format!("[{}{leaf}{}]", r#"{"not":"#.repeat(levels), "}".repeat(levels));
+    assert!(Intent::parse(with_constraints(&listed(14)).as_bytes(), &roomy()).is_ok());
+    let place = format!("/constraints/0{}", "/not".repeat(15));
+    refused_within(
+        with_constraints(&listed(15)),
+        &roomy(),
+        "constraint_too_deep",
+        &place,
+        Some(("tree_depth", 16, 17)),
+    );
+}
+
+#[test]
 fn two_megabytes_are_refused_unread() {
     let text = with_constraints(&leaves(60_000));
     assert!(text.len() > 2 * 1024 * 1024);

@@ -1,6 +1,8 @@
 //! The language from outside: audits of answers, what an evaluation may cost, patterns that would hang, hostile intents.
 
 #[cfg(test)]
+mod advice;
+#[cfg(test)]
 mod audit;
 #[cfg(test)]
 mod batches;
@@ -12,6 +14,8 @@ mod corpus;
 mod fuel;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod neighbours;
 #[cfg(test)]
 mod patterns;
 

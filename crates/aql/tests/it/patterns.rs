@@ -90,3 +90,115 @@ fn resolve(constraints: &Value, candidates: &[Candidate]) -> Result<usize, Evalu
     let intent = read(&intent(constraints.clone()));
     aql::resolve(&intent, candidates, OverBudget::Flag, Fuel::STANDARD).map(|resolution| resolution.matches.len())
 }
+
+#[test]
+fn what_a_match_costs_is_counted_to_the_step() {
+    let long = "a".repeat(256);
+    for (source, subject, expected, cost) in [
+        // The look, what it looks for, its end, and the end of all.
+        ("(?=a)", "a", true, 4),
+        ("(?=a)", "", false, 2),
+        ("(?=a)", "b", false, 4),
+        ("(?!a)", "a", true, 3 + 3),
+        ("(?<=a)b", "ab", true, 2 + 5),
+        // A long text that is repeated costs a step for each 64 bytes of it beside its own.
+        (r"^(a{63})\1", long.as_str(), true, 1 + 1 + 63 + 1 + 1 + 1),
+        (r"^(a{64})\1", long.as_str(), true, 1 + 1 + 64 + 1 + (1 + 1) + 1),
+        (r"^(a{128})\1", long.as_str(), true, 1 + 1 + 128 + 1 + (1 + 2) + 1),
+    ] {
+        let pattern = pattern(source);
+        let mut steps = 1_000;
+        assert_eq!(pattern.is_match(subject, &mut steps), Ok(expected), "{source}");
+        assert_eq!(1_000 - steps, cost, "{source}");
+        for (mut steps, found) in [(cost, Ok(expected)), (cost - 1, Err(OutOfSteps))] {
+            assert_eq!(pattern.is_match(subject, &mut steps), found, "{source}");
+        }
+    }
+}
+
+#[test]
+fn what_a_pattern_weighs_is_counted_to_the_byte() {
+    const OP: usize = 64;
+    for (source, bytes) in [
+        ("(?=a)", 4 * OP + 8),
+        ("(?=[ac])", 4 * OP + 2 * 8),
+        (r"(a)\1", 5 * OP + 8),
+        (r"(?:(a)\1){2}", 2 * (5 * OP + 8 + 8 + 1) + OP),
+        ("(?=a)(?:){40}", 4 * OP + 8 + 40),
+        ("(?=a)b{2,3}", 4 * OP + 8 + 3 * (OP + 8 + 1) + 3 * OP),
+        ("(?=a)b*", 4 * OP + 8 + (OP + 8 + 1) + 4 * OP),
+        ("(?=a)(?:b|c)", 4 * OP + 8 + 2 * (OP + 8) + 2 * OP),
+    ] {
+        let read = |pattern_bytes: usize| {
+            let limits = Limits { pattern_bytes, ..Limits::STANDARD };
+            Pattern::read(source, &Pointer::root(), &limits).map(|_| ()).map_err(|refusal| refusal.code.name())
+        };
+        assert_eq!(read(bytes), Ok(()), "{source}");
+        assert_eq!(read(bytes - 1), Err("regex_too_large"), "{source}");
+    }
+}
+
+#[test]
+fn boundaries_choices_and_names_are_the_same_on_both_engines() {
+    for (source, subject, expected) in [
+        (r"\bfoo", "foo!", true),
+        (r"\bfoo", "xfoo!", false),
+        (r"foo\b", "foo!", true),
+        (r"foo\b", "food!", false),
+        (r"\Boo", "foo!", true),
+        (r"\Boo", "oo!", false),
+        ("^(?:a|ab)!", "ab!", true),
+        (r"^\p{Zl}\p{Zp}!", "\u{2028}\u{2029}!", true),
+        (r"^\p{Zl}", "\u{2029}!", false),
+    ] {
+        for source in [source.to_owned(), format!("{source}(?=)"), format!("(?!x){source}")] {
+            assert_eq!(pattern(&source).is_match(subject, &mut 1_000), Ok(expected), "{source} on {subject:?}");
+        }
+    }
+    // A look that finds nothing takes no choice away that stands outside of it.
+    for (source, subject, expected) in [
+        ("^(?:a|ab)(?!c)", "ab!", true),
+        ("^(?:a|ab)(?=c)", "abc", true),
+        ("^(?:a|ab)(?=c)", "abd", false),
+        ("^(?:ab|a)(?<!b)b", "ab", true),
+    ] {
+        assert_eq!(pattern(source).is_match(subject, &mut 1_000), Ok(expected), "{source} on {subject:?}");
+    }
+    for source in ["(?<a\u{2192}>x)", "(?<\u{2192}>x)", "(?<a b>x)"] {
+        let refusal = Pattern::read(source, &Pointer::root(), &Limits::STANDARD).unwrap_err();
+        assert_eq!(refusal.code.name(), "invalid_regex", "{source}");
+    }
+}
+
+#[test]
+fn a_reference_counts_groups_and_not_parentheses() {
+    let read = |source: &str| {
+        Pattern::read(source, &Pointer::root(), &Limits::STANDARD).map(|_| ()).map_err(|refusal| refusal.code.name())
+    };
+    for source in
+        [r"(a)\1", r"\1(a)", r"[a](b)\1", r"\[(a)\1", r"[\]](a)\1", r"[(](a)\1", r"(?<n>a)\1", r"(?<n>a)\k<n>"]
+    {
+        assert_eq!(read(source), Ok(()), "{source}");
+    }
+    for source in
+        [r"[(]\1", r"\(\1", r"[\](]\1", r"(?:a)\1", r"(?=a)\1", r"(?<=a)\1", r"(?<!a)\1", r"(a)\2", r"(a)\10", r"\k<n>"]
+    {
+        assert_eq!(read(source), Err("invalid_regex"), "{source}");
+    }
+}
+
+#[test]
+fn groups_nest_so_deep_and_one_name_stands_once() {
+    let nested = |levels: usize| format!("{}a{}", "(".repeat(levels), ")".repeat(levels));
+    for (source, expected) in [
+        (nested(64), None),
+        (nested(65), Some("regex_too_large")),
+        ("(?<a>x)(?:b|(?<a>y))".to_owned(), Some("invalid_regex")),
+        ("(?:(?<a>x)|b)(?:c|(?<a>y))".to_owned(), Some("invalid_regex")),
+        ("(?:(?<a>x)|(?:c|(?<a>y)))".to_owned(), Some("regex_feature_unsupported")),
+        ("(?<a>x)|b|(?<a>y)".to_owned(), Some("regex_feature_unsupported")),
+    ] {
+        let found = Pattern::read(&source, &Pointer::root(), &Limits::STANDARD).err();
+        assert_eq!(found.map(|refusal| refusal.code.name()), expected, "{source}");
+    }
+}

@@ -229,7 +229,9 @@ fn the_fingerprint_of_a_did_wba_is_whole() {
         ] {
             refused(&format!("{user}:{kind}_{text}"));
         }
+        // Below the host there is somebody, and then the fingerprint.
         refused(&format!("did:wba:example.com:{kind}_{FINGERPRINT}"));
+        assert!(Did::parse(&format!("did:wba:example.com:alice:{kind}_{FINGERPRINT}")).is_ok());
         // Only the last segment is a fingerprint, and only in did:wba.
         assert!(Did::parse(&format!("{user}:{kind}_x:y")).is_ok());
         assert!(Did::parse(&format!("did:web:example.com:{kind}_x")).is_ok());

@@ -235,3 +235,42 @@ fn a_revoked_method_signs_no_more_and_is_remembered() {
         assert_eq!(retired, known, "{kid}");
     }
 }
+
+#[test]
+fn what_a_revoked_method_that_cannot_be_read_does_depends_on_who_lists_it() {
+    const BROKEN: &str = "z6MkeTG3bFFSLYVU7VqhgZxqr6YzpaGrQtFMh1uvqGy1vDnP";
+    const UNKNOWN_KIND: &str = "z6MkBroken";
+    let revoked = |key: &str| {
+        let mut method = method("#odd", key);
+        method["revoked"] = json!("2026-05-01T12:00:00Z");
+        method
+    };
+    for (key, is_listed, expected) in [
+        (BROKEN, false, Ok("kid_not_authorized")),
+        (BROKEN, true, Err("/verificationMethod/3/publicKeyMultibase")),
+        (UNKNOWN_KIND, false, Ok("kid_not_authorized")),
+        (UNKNOWN_KIND, true, Ok("key_not_found")),
+        (P256, false, Ok("key_retired")),
+        (P256, true, Ok("key_retired")),
+    ] {
+        let mut value = sample();
+        value["verificationMethod"].as_array_mut().unwrap().push(revoked(key));
+        if is_listed {
+            value["assertionMethod"].as_array_mut().unwrap().push(json!("#odd"));
+        }
+        let found = read(&value).map(|document| code(&document, Some("#odd"))).map_err(|error| error.at.to_string());
+        assert_eq!(found.as_deref().map_err(String::as_str), expected, "{key}, {is_listed}");
+    }
+}
+
+#[test]
+fn each_context_is_named_once_in_the_order_of_the_keys() {
+    let document = read(&sample()).unwrap();
+    assert_eq!(document.signing_keys().count(), 3, "two kinds of keys, one of them twice");
+    let expected = json!([
+        "https://www.w3.org/ns/did/v1",
+        "https://w3id.org/security/suites/ed25519-2020/v1",
+        "https://w3id.org/security/suites/jws-2020/v1",
+    ]);
+    assert_eq!(document.to_value()["@context"], expected);
+}
