@@ -3,7 +3,8 @@
 use crate::engagements::{House, OTHER, OWNER, SCRIPT, USER, agent, hosting, lines, open, refused, steps, until};
 use host::{Body, Http, HttpError, HttpRequest, HttpResponse, Pending};
 use json::{Value, json};
-use node::{Engagements, LISTED_MAX};
+use node::{Clock, Config, Decided, Engagements, LISTED_MAX, Node};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -285,4 +286,55 @@ async fn what_waits_for_a_reviewer_is_listed_page_by_page() {
     all.sort_unstable();
     assert_eq!(listed, all);
     refused(engagements.reviews(OWNER, Some("nonsense")), "invalid_cursor");
+}
+
+const ASKS_ITS_OWNER: &str =
+    "capabilities: {note: {user_identity: false, input_restriction: {require_review: owner}}}\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_decides_too_late_has_decided_nothing_and_time_says_no() {
+    let (folder, millis) = (tempfile::tempdir().unwrap(), Arc::new(AtomicI64::new(1_777_636_800_000)));
+    let clock = Clock::Set(Arc::clone(&millis));
+    let config = Config { data: folder.path().join("node"), clock, ..Config::default() };
+    let house = House { node: Arc::new(Node::open(&config, &mut |_, _| {}).unwrap()), folder };
+    let engagements = open(&house, SCRIPT, vec![agent("clerk", ASKS_ITS_OWNER)]).await;
+    let id = engagements.begin("clerk", Some(USER), "note it").await.unwrap();
+    until(&engagements, &id, "awaiting-review").await;
+    let listed = engagements.reviews(OWNER, None).unwrap().reviews;
+    let (review, digest) = (listed[0]["id"].as_str().unwrap(), listed[0]["digest"].as_str().unwrap());
+    millis.fetch_add(24 * 3_600_000 + 1, Ordering::Relaxed);
+    let approves = Decided { approve: true, digest: digest.to_owned(), reason: None };
+    refused(engagements.decide(&id, review, OWNER, approves.clone()).await, "review_expired");
+    drop(engagements);
+    let later = open(&house, SCRIPT, vec![agent("clerk", ASKS_ITS_OWNER)]).await;
+    later.resume().unwrap();
+    assert_eq!(until(&later, &id, "completed").await["result"]["text"], "I may not.");
+    refused(later.decide(&id, review, OWNER, approves).await, "review_decided");
+    assert_eq!(lines(&house, "count"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_yes_and_no_at_once_one_counts() {
+    let house = House::open();
+    let document = agent("clerk", &ASKS_ITS_OWNER.replace("note", "lookup"));
+    let engagements = open(&house, SCRIPT, vec![document]).await;
+    let mut approved = 0;
+    for round in 0..200 {
+        let id = engagements.begin("clerk", Some(USER), "look it up").await.unwrap();
+        until(&engagements, &id, "awaiting-review").await;
+        let listed = engagements.reviews(OWNER, None).unwrap().reviews;
+        let (review, digest) = (listed[0]["id"].as_str().unwrap(), listed[0]["digest"].as_str().unwrap());
+        let decide = |approve| {
+            engagements.decide(&id, review, OWNER, Decided { approve, digest: digest.to_owned(), reason: None })
+        };
+        let (first, second) = tokio::join!(decide(round % 2 == 0), decide(round % 2 == 1));
+        assert!(first.is_ok() != second.is_ok(), "{first:?} {second:?}");
+        engagements.wait(&id, None, Duration::from_secs(25)).await.unwrap();
+        let taken = steps(&engagements, &id);
+        let count = |name: &str| taken.iter().filter(|step| *step == name).count();
+        let yes = first.is_ok() == (round % 2 == 0);
+        assert_eq!((count("review_decided"), count("dispatched")), (1, usize::from(yes)), "{taken:?}");
+        approved += usize::from(yes);
+    }
+    assert!((1..200).contains(&approved), "{approved}");
 }

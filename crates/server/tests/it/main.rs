@@ -11,9 +11,10 @@ mod interface;
 mod owed;
 mod routes;
 mod subscriptions;
-mod versions;
 #[cfg(feature = "otel")]
+mod telemetry;
 mod tls;
+mod versions;
 mod webhooks;
 
 use json::{Document, Limits, Value, json};
