@@ -58,15 +58,17 @@ impl Filing {
     pub(crate) fn new(kind: Kind, id: &str, publisher: String, body: Document) -> Result<Self, Error> {
         let collection = Collection::of_kind(kind);
         let notice = Notice::of(kind, &body)?;
+        let signer = collection::signer(&body).map(str::to_owned);
+        let signer = signer.as_deref();
         let view = View::of(body, &Viewer::Public)?;
-        let fact = fact::encode(collection, 0, id, view.record());
-        let actions = if collection == Collection::Manifests { actions_of(view.record()) } else { Vec::new() };
+        let fact = fact::encode(collection, 0, id, signer, view.record());
+        let actions = if collection == Collection::Manifests { actions_of(signer, view.record()) } else { Vec::new() };
         Ok(Self { collection, publisher, view, actions, fact, notice, came: 0 })
     }
 }
 
-/// The actions of a manifest as records, with their facts.
-pub(crate) fn actions_of(manifest: Node<'_>) -> Vec<(Action, Vec<u8>)> {
+/// The actions of a manifest as records, with their facts; `signer` is who published it.
+pub(crate) fn actions_of(signer: Option<&str>, manifest: Node<'_>) -> Vec<(Action, Vec<u8>)> {
     let (mut actions, mut named) = (Vec::new(), HashSet::new());
     let positions = manifest.get("actions").map_or(0, Node::len);
     for position in 0..positions.min(usize::from(u16::MAX)) {
@@ -74,7 +76,7 @@ pub(crate) fn actions_of(manifest: Node<'_>) -> Vec<(Action, Vec<u8>)> {
         let action = Action::of(manifest, position).filter(|action| named.insert(action.id.clone()));
         if let Some(action) = action {
             let part = u16::try_from(position + 1).unwrap_or_default();
-            let fact = fact::encode(Collection::Actions, part, &action.id, action.document.root());
+            let fact = fact::encode(Collection::Actions, part, &action.id, signer, action.document.root());
             actions.push((action, fact));
         }
     }

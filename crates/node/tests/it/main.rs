@@ -22,6 +22,7 @@ mod market;
 mod paging;
 mod publishing;
 mod questions;
+mod repetition;
 mod replay;
 mod secrets;
 mod timing;
