@@ -1,7 +1,7 @@
 //! RFC 0020 A.3 R5: which candidates only repeat another one of their owner (decisions/0255).
 //!
 //! A sketch is 64 bits that are nearly the same for records that are. Every value votes once, whatever its length, with
-//! the place where it stands; what names the record does not vote. So the sketch of a record is made when it comes in,
+//! the place where it stands; names and promises do not vote. So the sketch of a record is made when it comes in,
 //! and two records are compared without being loaded.
 //!
 //! INVARIANT: nothing is left out of an answer for being a repetition; it comes later.
@@ -9,13 +9,13 @@
 use json::{Kind, Node};
 use std::collections::HashMap;
 
-/// Bits in which the sketches of two records may differ that are nearly the same: about one value in twelve.
-pub const NEAR_BITS: u32 = 8;
+/// Bits in which the sketches of two records may differ that are nearly the same: about one value in ten.
+pub const NEAR_BITS: u32 = 10;
 /// Different candidates of one owner that later ones are held against; more than any page shows.
 pub const LEADERS_MAX: usize = 256;
 
-/// Members that name a record; copies differ in them by necessity.
-const NAMES: [&str; 6] = ["action_id", "did", "id", "manifest_id", "offer_id", "tool_did"];
+/// Members that do not vote: names, in which copies differ by necessity, and what an owner promises of his own service.
+const SILENT: [&str; 8] = ["action_id", "cost_disclosure", "did", "id", "manifest_id", "offer_id", "sla", "tool_did"];
 /// Bytes of a text that vote.
 const TEXT_BYTES_MAX: usize = 256;
 
@@ -35,7 +35,7 @@ fn cast(node: Node<'_>, path: u64, votes: &mut [i32; 64]) {
     };
     match node.kind() {
         Kind::Object => {
-            for (name, member) in node.members().filter(|(name, _)| !NAMES.contains(name)) {
+            for (name, member) in node.members().filter(|(name, _)| !SILENT.contains(name)) {
                 cast(member, hashed(hashed(path, name.bytes()), [0]), votes);
             }
         }
@@ -183,8 +183,10 @@ mod tests {
             json!({"offer_id": departs, "provider_did": "did:web:air.example", "from": "VCE", "to": "LIS", "stops": 0,
                 "departs": departs, "arrives": arrives, "price": {"amount": amount, "currency": "EUR"}})
         };
-        let (early, late) = (flight("2026-11-16T06:10:00Z", "2026-11-16T09:00:00Z", "80.00"),
-            flight("2026-11-16T19:30:00Z", "2026-11-16T22:20:00Z", "120.00"));
+        let (early, late) = (
+            flight("2026-11-16T06:10:00Z", "2026-11-16T09:00:00Z", "80.00"),
+            flight("2026-11-16T19:30:00Z", "2026-11-16T22:20:00Z", "120.00"),
+        );
         assert!(apart(&early, &late) > NEAR_BITS);
     }
 
@@ -206,8 +208,8 @@ mod tests {
     fn an_owner_is_held_against_what_he_has_in_front() {
         let mut leaders = Leaders::default();
         leaders.add("a".to_owned(), 0, "first");
-        assert_eq!(leaders.repeated("a", 0xff), Some("first"));
-        assert_eq!((leaders.repeated("a", 0x1ff), leaders.repeated("b", 0)), (None, None));
+        assert_eq!(leaders.repeated("a", 0x3ff), Some("first"));
+        assert_eq!((leaders.repeated("a", 0x7ff), leaders.repeated("b", 0)), (None, None));
         leaders.add("a".to_owned(), u64::MAX, "second");
         leaders.take_back("a", "first");
         leaders.take_back("a", "second");

@@ -14,8 +14,8 @@ use crate::lanes::stands_back;
 use crate::refusal::Error;
 use json::{Document, Node};
 use std::collections::HashSet;
-use std::path::Path;
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -391,8 +391,9 @@ mod tests {
     fn nobody_waits_for_a_writer_who_waits_for_a_costly_question() {
         let (_folder, catalog) = catalog();
         let ((begun, told), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
+        let catalog = &catalog;
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            scope.spawn(move || {
                 crate::lanes::stand_back();
                 let looking = catalog.indexes().unwrap();
                 begun.send(()).unwrap();

@@ -1,15 +1,15 @@
 //! RFC 0020 A.3 R5: `rialto.rank` 1.1: what repeats another candidate of its owner comes after the others.
 //!
-//! Written from decisions/0255: every scalar outside of the naming members votes on 64 bits with a hash of its place
-//! and its value; records whose majorities differ in at most eight bits are nearly the same.
+//! Written from decisions/0255: every scalar outside of the silent members votes on 64 bits with a hash of its place
+//! and its value; records whose majorities differ in at most ten bits are nearly the same.
 
 use crate::value::Value;
 
-const NEAR_BITS: u32 = 8;
+const NEAR_BITS: u32 = 10;
 const LEADERS_MAX: usize = 256;
-const NAMING_MEMBERS: [&str; 6] = ["id", "did", "offer_id", "action_id", "manifest_id", "tool_did"];
-const OWNER_PLACES: [&[&str]; 5] =
-    [&["tool", "did"], &["tool_did"], &["provider_did"], &["publisher_did"], &["did"]];
+const SILENT_MEMBERS: [&str; 8] =
+    ["id", "did", "offer_id", "action_id", "manifest_id", "tool_did", "sla", "cost_disclosure"];
+const OWNER_PLACES: [&[&str]; 5] = [&["tool", "did"], &["tool_did"], &["provider_did"], &["publisher_did"], &["did"]];
 
 /// What stands in front: owner, sketch and id, in the order of the answer.
 #[derive(Default)]
@@ -60,7 +60,7 @@ fn collect(value: &Value, place: &[u8], hashes: &mut Vec<u64>) {
     match value {
         Value::Object(members) => {
             for (name, member) in members {
-                if !NAMING_MEMBERS.contains(&name.as_str()) {
+                if !SILENT_MEMBERS.contains(&name.as_str()) {
                     let place = [place, name.as_bytes(), &[0]].concat();
                     collect(member, &place, hashes);
                 }

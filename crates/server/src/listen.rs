@@ -190,9 +190,10 @@ pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: 
     let (graceful, patience) = (GracefulShutdown::new(), listening.patience);
     let (stopping, stopped) = watch::channel(false);
     node.waits_on(&Handle::current());
-    let back = listening.bounds.source_connections.and_then(|_| {
-        Back::open().inspect_err(|error| tracing::warn!(%error, "there is no back room")).ok()
-    });
+    let back = listening
+        .bounds
+        .source_connections
+        .and_then(|_| Back::open().inspect_err(|error| tracing::warn!(%error, "there is no back room")).ok());
     let house = House {
         node,
         router,

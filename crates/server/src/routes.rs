@@ -230,8 +230,12 @@ async fn intent(
         Err(error) => return reply::refused(&shared.node, &asked.id, &error),
     };
     // Who sends it is of interest only where an intent must be meant for this node.
-    let head =
-        Head { method: &method, uri: &uri, headers: &headers, here: here.map(|Extension(here)| here).unwrap_or_default() };
+    let head = Head {
+        method: &method,
+        uri: &uri,
+        headers: &headers,
+        here: here.map(|Extension(here)| here).unwrap_or_default(),
+    };
     let caller = match shared.node.binds_audience() && agents::is_proved(&headers) {
         false => None,
         true => match caller::prove(&shared, &asked, &head, &bytes).await {

@@ -6,13 +6,13 @@
 //!
 //! INVARIANT: the answer is the one that [`aql::resolve`] gives over all candidates of the collection.
 
+use super::spread::Spread;
 use crate::catalog::parsed;
 use crate::collection::{Action, Collection, signer};
 use crate::evidence::{Evidence, Moment};
 use crate::fact::{self, Fact};
 use crate::gate::{Own, Truths, View, Viewer};
 use crate::node::Node;
-use super::spread::Spread;
 use crate::refusal::Error;
 use aql::{
     Amount, Candidate, Constraints, Evaluator, Fuel, Intent, Judgement, Match, OverBudget, Rejection, Scoring, Signals,

@@ -202,13 +202,7 @@ fn ask_one(authority: &str, requests: &[Vec<u8>], gap: Duration) -> Result<Asked
     Ok(asked)
 }
 
-fn tell(
-    arguments: &Arguments,
-    alone: &Asked,
-    beside: &Asked,
-    seen: &Seen,
-    peak_bytes: u64,
-) -> String {
+fn tell(arguments: &Arguments, alone: &Asked, beside: &Asked, seen: &Seen, peak_bytes: u64) -> String {
     let today = aql::Instant::from_unix(clock(), 0).to_string();
     let (before, after) = (alone.latency(), beside.latency());
     let mut text = format!(
