@@ -398,7 +398,7 @@ impl<'a> Auditor<'a> {
         leaves.map(|leaves| holds(tree, &leaves))
     }
 
-    /// What fits comes first, and then the higher score.
+    /// What fits comes first, then what repeats nobody, and then the higher score.
     fn order(&mut self, before: &Returned<'_>, this: &Returned<'_>) {
         if before.over_budget && !this.over_budget {
             let detail = "this candidate fits the budget and the one before it does not";
@@ -407,6 +407,17 @@ impl<'a> Auditor<'a> {
         let (Some(high), Some(low)) = (before.score, this.score) else { return };
         if before.over_budget != this.over_budget {
             return;
+        }
+        // decisions/0255: repetitions have an order of their own behind the others.
+        let repeats = |returned: &Returned<'_>| returned.standing.as_ref().is_some_and(|standing| standing.repeats);
+        match (repeats(before), repeats(this)) {
+            (false, true) => return,
+            (true, false) => {
+                let detail = "the candidate before this one repeats another, and this one does not";
+                self.findings.push(Rule::ScoreOutOfOrder, this.at.clone(), detail);
+                return;
+            }
+            (true, true) | (false, false) => {}
         }
         if low > high {
             let detail = "the candidate before this one has a lower score";

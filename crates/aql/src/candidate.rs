@@ -2,6 +2,7 @@
 
 use crate::budget::{Amount, Money};
 use crate::category::Category;
+use crate::likeness;
 use crate::quality::Signals;
 use crate::read::Place;
 use crate::refusal::{Code, Refusal};
@@ -18,6 +19,8 @@ pub struct Candidate {
     wrapped: bool,
     costs: Option<Vec<Money>>,
     quality: Signals,
+    /// Who published it, where that is known beside the record.
+    publisher: Option<String>,
 }
 
 /// The members of a line that brings a record together with what is known of it.
@@ -41,20 +44,21 @@ impl Candidate {
         let record = record.filter(|_| wrapped).unwrap_or(root.node);
         let id = id.or_else(|| own_id(record)).unwrap_or_else(|| format!("line-{number}"));
         let quality = quality.or_declared_latency(record);
-        Ok(Self { id, wrapped, costs, quality, document: document.into() })
+        Ok(Self { id, wrapped, costs, quality, document: document.into(), publisher: None })
     }
 
     /// A record of which everything is known already.
     pub fn new(id: String, document: impl Into<Arc<Document>>, costs: Option<Vec<Money>>, quality: Signals) -> Self {
         let document = document.into();
         let quality = quality.or_declared_latency(document.root());
-        Self { id, document, wrapped: false, costs, quality }
+        Self { id, document, wrapped: false, costs, quality, publisher: None }
     }
 
     /// A record inside the publication that brought it, as its member `record`.
     pub fn published(id: String, publication: impl Into<Arc<Document>>, quality: Signals) -> Self {
         let publication = publication.into();
-        let mut candidate = Self { id, document: publication, wrapped: true, costs: None, quality };
+        let publisher = publication.root().get("publisher_did").and_then(Node::as_str).map(str::to_owned);
+        let mut candidate = Self { id, document: publication, wrapped: true, costs: None, quality, publisher };
         candidate.quality = candidate.quality.clone().or_declared_latency(candidate.record());
         candidate
     }
@@ -71,6 +75,18 @@ impl Candidate {
             Some(costs) => costs.iter().filter(|money| money.currency == currency).map(|money| money.amount).min(),
             None => category.cost(self.record(), currency),
         }
+    }
+
+    /// The same, published by somebody.
+    #[must_use]
+    pub fn published_by(mut self, publisher: &str) -> Self {
+        self.publisher = Some(publisher.to_owned());
+        self
+    }
+
+    /// Whose it is.
+    pub fn owner(&self) -> String {
+        likeness::owner(self.publisher.as_deref(), self.record(), &self.id)
     }
 
     /// What is known of its quality.

@@ -9,7 +9,8 @@ use crate::evaluate::{EvaluationError, Meter};
 use crate::intent::Intent;
 use crate::limits::Fuel;
 use crate::projection::Projected;
-use crate::resolve::{Judgement, RANKING_ID, RANKING_VERSION, Ranking};
+use crate::resolve::rank::REPETITION;
+use crate::resolve::{Contribution, Judgement, RANKING_ID, RANKING_VERSION, Ranking};
 use json::Instant;
 use json::{Node, Writer};
 
@@ -41,7 +42,10 @@ impl Decision<'_> {
         writer.name("evaluated_at");
         writer.string(&self.evaluated_at.to_string());
         writer.name("explanation");
-        writer.string(&self.judgement.explanation);
+        match self.ranking.and_then(|(ranking, _)| ranking.repeats.as_ref()) {
+            Some(id) => writer.string(&format!("{}; behind the others: it repeats {id}", self.judgement.explanation)),
+            None => writer.string(&self.judgement.explanation),
+        }
         writer.name("outcome");
         writer.string(self.judgement.outcome.name());
         if let Some(name) = &self.judgement.policy_decision_ref {
@@ -119,7 +123,9 @@ fn write_ranking(ranking: &Ranking, rank: usize, writer: &mut Writer) {
     writer.string(RANKING_VERSION);
     writer.name("inputs");
     writer.array();
-    for input in &ranking.contributions {
+    let repetition = Contribution { name: REPETITION, value: 1.0, weight: 0.0, contribution: 0.0 };
+    let repetition = ranking.repeats.is_some().then_some(&repetition);
+    for input in ranking.contributions.iter().chain(repetition) {
         writer.object();
         writer.name("contribution");
         writer.number(input.contribution);

@@ -12,7 +12,7 @@
 //! | §3.5 quality floor | `quality` |
 //! | §3.6 categories | `category` |
 //! | §3.7 wire format | `decision`, `response`, `audit` |
-//! | A.2, A.3 | `candidate`, `resolve` |
+//! | A.2, A.3 | `candidate`, `likeness`, `resolve` |
 //! | A.7 | `limits` |
 //! | B.1 | `payment` |
 //!
@@ -32,6 +32,7 @@ mod budget;
 mod quality;
 mod payment;
 mod candidate;
+mod likeness;
 mod resolve;
 mod decision;
 mod response;
@@ -50,6 +51,7 @@ pub use decision::Decision;
 pub use evaluate::{EvaluationError, Evaluator, Meter};
 pub use intent::{Intent, ResolutionPolicy, Validity};
 pub use json::Instant;
+pub use likeness::{LEADERS_MAX, Leaders, NEAR_BITS, house, owner, sketch};
 pub use limits::{Fuel, Limits};
 pub use lint::{Finding, lint};
 pub use operator::{Bound, Comparison, List, Literal, Operator, Predicate, order};

@@ -13,6 +13,7 @@ use crate::budget::Amount;
 use crate::candidate::Candidate;
 use crate::evaluate::{EvaluationError, Evaluator};
 use crate::intent::{Intent, ResolutionPolicy};
+use crate::likeness::{Leaders, sketch};
 use crate::limits::Fuel;
 
 /// Where candidates go that cost more than the budget.
@@ -86,12 +87,26 @@ pub fn resolve<'a>(
         }
     }
     matches.sort_by(rank::order);
+    repetitions_last(&mut matches);
     let all = matches.len();
     matches.truncate(intent.room());
     for (position, found) in matches.iter_mut().enumerate() {
         found.rank = position + 1;
     }
     Ok(Resolution { left_out: all - matches.len(), matches, rejections })
+}
+
+/// Of what fits, and of what does not, an owner's repetitions come after all the others, in the same order.
+fn repetitions_last(matches: &mut [Match<'_>]) {
+    let mut leaders = Leaders::default();
+    for found in &mut *matches {
+        let (owner, sketch) = (found.candidate.owner(), sketch(found.candidate.record()));
+        found.ranking.repeats = leaders.repeated(&owner, sketch).map(str::to_owned);
+        if found.ranking.repeats.is_none() {
+            leaders.add(owner, sketch, &found.candidate.id);
+        }
+    }
+    matches.sort_by_key(|found| (found.judgement.over_budget, found.ranking.repeats.is_some()));
 }
 
 impl Intent {

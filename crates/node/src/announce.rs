@@ -287,7 +287,9 @@ pub(crate) fn ranking() -> Value {
             input("price", 0.15, "1 - min(cost / budget, 1), 0 without a budget"),
         ],
         "score": "the sum of round6(value * weight), rounded to six decimals",
-        "order": ["what fits the budget first", "score, descending", "cost, ascending", "candidate id, ascending"],
+        "order": ["what fits the budget first", "what repeats no candidate before it of the same owner first",
+            "score, descending", "cost, ascending", "candidate id, ascending"],
+        "repetition": {"near_bits": aql::NEAR_BITS, "of": "docs/decisions/0255", "leaders_per_owner": aql::LEADERS_MAX},
     })
 }
 

@@ -10,12 +10,15 @@ use crate::evidence::Evidence;
 use crate::fact;
 use crate::gate::{Notice, View, Viewer};
 use crate::indexes::Indexes;
+use crate::lanes::stands_back;
 use crate::refusal::Error;
 use json::{Document, Node};
 use std::collections::HashSet;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 use store::{Change, Kind, Operation, Sequence, Store};
 
 /// Changes that are read from the log at once.
@@ -24,6 +27,9 @@ const STRIDE: usize = 1_000;
 /// Fresh units from which on they are written to disk.
 const SEAL_AT: usize = 32_768;
 
+/// How long whoever stands back lets a writer go first.
+const YIELD: Duration = Duration::from_micros(200);
+
 /// The folder of the index inside the data folder.
 const FOLDER: &str = "index";
 
@@ -31,6 +37,11 @@ const FOLDER: &str = "index";
 #[derive(Debug)]
 pub(crate) struct Catalog {
     indexes: RwLock<Indexes>,
+    /// Held by whoever stands back while it looks, and by whoever changes something: so a writer waits here for a costly
+    /// question, and nobody waits behind the writer.
+    behind: Mutex<()>,
+    /// Writers that wait; they go before the next who stands back.
+    writers: AtomicUsize,
     evidence: RwLock<Evidence>,
     /// Held by whoever reads the log on.
     reading: Mutex<()>,
@@ -38,6 +49,41 @@ pub(crate) struct Catalog {
     sealing: Mutex<()>,
     /// Whether an import is going on, which writes larger files than a node does and merges them at its end.
     importing: AtomicBool,
+}
+
+/// The indexes, looked at.
+#[derive(Debug)]
+pub(crate) struct Looking<'a> {
+    indexes: RwLockReadGuard<'a, Indexes>,
+    _behind: Option<MutexGuard<'a, ()>>,
+}
+
+impl Deref for Looking<'_> {
+    type Target = Indexes;
+
+    fn deref(&self) -> &Indexes {
+        &self.indexes
+    }
+}
+
+/// The indexes, being changed.
+struct Changing<'a> {
+    indexes: RwLockWriteGuard<'a, Indexes>,
+    _behind: MutexGuard<'a, ()>,
+}
+
+impl Deref for Changing<'_> {
+    type Target = Indexes;
+
+    fn deref(&self) -> &Indexes {
+        &self.indexes
+    }
+}
+
+impl DerefMut for Changing<'_> {
+    fn deref_mut(&mut self) -> &mut Indexes {
+        &mut self.indexes
+    }
 }
 
 /// A record ready to be filed.
@@ -58,15 +104,17 @@ impl Filing {
     pub(crate) fn new(kind: Kind, id: &str, publisher: String, body: Document) -> Result<Self, Error> {
         let collection = Collection::of_kind(kind);
         let notice = Notice::of(kind, &body)?;
+        let signer = collection::signer(&body).map(str::to_owned);
+        let signer = signer.as_deref();
         let view = View::of(body, &Viewer::Public)?;
-        let fact = fact::encode(collection, 0, id, view.record());
-        let actions = if collection == Collection::Manifests { actions_of(view.record()) } else { Vec::new() };
+        let fact = fact::encode(collection, 0, id, signer, view.record());
+        let actions = if collection == Collection::Manifests { actions_of(signer, view.record()) } else { Vec::new() };
         Ok(Self { collection, publisher, view, actions, fact, notice, came: 0 })
     }
 }
 
-/// The actions of a manifest as records, with their facts.
-pub(crate) fn actions_of(manifest: Node<'_>) -> Vec<(Action, Vec<u8>)> {
+/// The actions of a manifest as records, with their facts; `signer` is who published it.
+pub(crate) fn actions_of(signer: Option<&str>, manifest: Node<'_>) -> Vec<(Action, Vec<u8>)> {
     let (mut actions, mut named) = (Vec::new(), HashSet::new());
     let positions = manifest.get("actions").map_or(0, Node::len);
     for position in 0..positions.min(usize::from(u16::MAX)) {
@@ -74,7 +122,7 @@ pub(crate) fn actions_of(manifest: Node<'_>) -> Vec<(Action, Vec<u8>)> {
         let action = Action::of(manifest, position).filter(|action| named.insert(action.id.clone()));
         if let Some(action) = action {
             let part = u16::try_from(position + 1).unwrap_or_default();
-            let fact = fact::encode(Collection::Actions, part, &action.id, action.document.root());
+            let fact = fact::encode(Collection::Actions, part, &action.id, signer, action.document.root());
             actions.push((action, fact));
         }
     }
@@ -104,6 +152,8 @@ impl Catalog {
         take_evidence_up(&indexes, &mut evidence, store)?;
         let catalog = Self {
             indexes: RwLock::new(indexes),
+            behind: Mutex::default(),
+            writers: AtomicUsize::new(0),
             evidence: RwLock::new(evidence),
             reading: Mutex::default(),
             sealing: Mutex::default(),
@@ -127,8 +177,16 @@ impl Catalog {
     }
 
     /// The indexes, for questions.
-    pub(crate) fn indexes(&self) -> Result<RwLockReadGuard<'_, Indexes>, Error> {
-        self.indexes.read().map_err(|_| poisoned())
+    pub(crate) fn indexes(&self) -> Result<Looking<'_>, Error> {
+        let behind = if stands_back() { Some(self.wait_behind()?) } else { None };
+        Ok(Looking { indexes: self.indexes.read().map_err(|_| poisoned())?, _behind: behind })
+    }
+
+    fn wait_behind(&self) -> Result<MutexGuard<'_, ()>, Error> {
+        while self.writers.load(Ordering::Acquire) > 0 {
+            std::thread::sleep(YIELD);
+        }
+        self.behind.lock().map_err(|_| poisoned())
     }
 
     /// The evidence, for questions.
@@ -136,8 +194,12 @@ impl Catalog {
         self.evidence.read().map_err(|_| poisoned())
     }
 
-    fn indexes_mut(&self) -> Result<RwLockWriteGuard<'_, Indexes>, Error> {
-        self.indexes.write().map_err(|_| poisoned())
+    fn indexes_mut(&self) -> Result<Changing<'_>, Error> {
+        self.writers.fetch_add(1, Ordering::AcqRel);
+        let behind = self.behind.lock();
+        self.writers.fetch_sub(1, Ordering::AcqRel);
+        let behind = behind.map_err(|_| poisoned())?;
+        Ok(Changing { indexes: self.indexes.write().map_err(|_| poisoned())?, _behind: behind })
     }
 
     /// Reads the log up to a change, unless somebody did.
@@ -311,4 +373,43 @@ pub(crate) fn parsed(body: &[u8]) -> Result<Document, Error> {
 
 fn poisoned() -> Error {
     Error::fault("a job ended in the middle of a change; the node must be started again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    fn catalog() -> (tempfile::TempDir, Catalog) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("store")).unwrap();
+        let catalog = Catalog::open(folder.path(), &store, &mut |_, _| {}).unwrap();
+        (folder, catalog)
+    }
+
+    #[test]
+    fn nobody_waits_for_a_writer_who_waits_for_a_costly_question() {
+        let (_folder, catalog) = catalog();
+        let ((begun, told), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
+        let catalog = &catalog;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                crate::lanes::stand_back();
+                let looking = catalog.indexes().unwrap();
+                begun.send(()).unwrap();
+                let _ = ended.recv();
+                drop(looking);
+            });
+            told.recv().unwrap();
+            let writer = scope.spawn(|| catalog.indexes_mut().unwrap().applied());
+            while catalog.writers.load(Ordering::Acquire) == 0 {
+                std::thread::yield_now();
+            }
+            // The writer waits, and this does not.
+            assert_eq!(catalog.indexes().unwrap().applied(), 0);
+            assert!(!writer.is_finished());
+            drop(end);
+            assert_eq!(writer.join().unwrap(), 0);
+        });
+    }
 }

@@ -88,6 +88,12 @@ pub(crate) fn is_publication(root: Node<'_>) -> bool {
     ["publication_id", "record", "publisher_did", "signature"].iter().all(|member| root.get(member).is_some())
 }
 
+/// Who signed the publication that brought a record; nobody did with a record that an operator brought in.
+pub(crate) fn signer(body: &Document) -> Option<&str> {
+    let root = body.root();
+    is_publication(root).then(|| root.get("publisher_did")).flatten().and_then(Node::as_str)
+}
+
 thread_local! {
     /// Records of one kind have the same names: whoever reads many of them sorts the names once.
     static SHAPES: RefCell<Shapes> = RefCell::default();

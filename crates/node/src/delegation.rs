@@ -6,7 +6,7 @@
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use crate::resolve::{Received, verify};
-use aql::{Amount, Intent};
+use aql::{Amount, Category, Intent};
 use json::{Document, Pointer};
 use trust::{Chain, Delegation, DidDocument};
 
@@ -20,6 +20,7 @@ impl Node {
         received: &Received,
         keys: Option<&DidDocument>,
     ) -> Result<Option<Delegation>, Error> {
+        self.check_meant(received)?;
         let intent = &received.intent;
         // Whoever is not checked acts for nobody.
         let Some(keys) = keys.filter(|_| has_chain(&received.document)) else { return Ok(None) };
@@ -30,6 +31,19 @@ impl Node {
             check_budget(delegation, intent)?;
         }
         Ok(delegation)
+    }
+
+    /// decisions/0256: where the operator says so, an action is decided about when somebody bound the intent to this node:
+    /// by the request that brought it, or by a chain, each token of which names its audience.
+    fn check_meant(&self, received: &Received) -> Result<(), Refusal> {
+        let meant = received.is_sent_here() || has_chain(&received.document);
+        if !self.audience_binding || received.intent.category != Category::Action || meant {
+            return Ok(());
+        }
+        let detail = "an intent for an action must be meant for this node; sign the request as RFC 9421 has it, as the \
+                      issuer, or carry a delegation whose audience is this node";
+        let at = Pointer::root().child("category");
+        Err(Refusal::new(Class::AuthRequired, "audience_binding_required", detail).at(at))
     }
 
     /// Verifies the chain of a document, fetching the keys of those who signed it.

@@ -87,9 +87,13 @@ impl Node {
             "held": false,
         });
         let Some(judged) = self.find(accepted, id)? else { return Ok(output) };
-        let Decided { mut judged, verdict } = self.decide(accepted, judged);
+        let Decided { mut judged, verdict, .. } = self.decide(accepted, judged);
         let rank = if judged.judgement.is_match(self.over_budget) { self.rank_of(accepted, id)? } else { None };
-        let ranking = aql::rank(intent, judged.candidate.quality(), judged.judgement.cost);
+        let mut ranking = aql::rank(intent, judged.candidate.quality(), judged.judgement.cost);
+        let rank = rank.map(|(rank, repeats)| {
+            ranking.repeats = repeats;
+            rank
+        });
         let decision_id = format!("urn:rialto:decision:{}", crate::chance::name()?);
         let evaluated_at = instant(self.clock.millis());
         let policy = verdict.map(|verdict| {

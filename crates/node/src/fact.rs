@@ -42,8 +42,14 @@ const SHORT_LATENCY: u8 = 2;
 /// It is an action of a manifest, and says which.
 const HAS_PART: u8 = 4;
 
-/// Writes the fact of a record.
-pub(crate) fn encode(collection: Collection, part: u16, id: &str, record: Node<'_>) -> Vec<u8> {
+/// Writes the fact of a record; `publisher` is who signed it, where somebody did.
+pub(crate) fn encode(
+    collection: Collection,
+    part: u16,
+    id: &str,
+    publisher: Option<&str>,
+    record: Node<'_>,
+) -> Vec<u8> {
     let latency = declared(record).latency_p99_ms;
     let mut bytes = Vec::with_capacity(id.len() * 2 + 48);
     let short = latency.map(|latency| latency as u16).filter(|short| latency == Some(f64::from(*short)));
@@ -57,7 +63,11 @@ pub(crate) fn encode(collection: Collection, part: u16, id: &str, record: Node<'
     put_prices(&mut bytes, collection, record);
     bytes.push(NO_PRICE);
     put_text(&mut bytes, id);
-    put_text(&mut bytes, subject(collection, record).filter(|subject| *subject != id).unwrap_or_default());
+    let subject = subject(collection, record);
+    put_text(&mut bytes, subject.filter(|subject| *subject != id).unwrap_or_default());
+    let owner = aql::owner(publisher, record, id);
+    put_text(&mut bytes, if owner == aql::house(subject.unwrap_or(id)) { "" } else { &owner });
+    bytes.extend(aql::sketch(record).to_le_bytes());
     bytes
 }
 
@@ -236,6 +246,17 @@ impl<'a> Fact<'a> {
         take_text(&mut names).filter(|subject| !subject.is_empty()).unwrap_or(id)
     }
 
+    /// Whose it is, and its sketch; nothing where the fact does not say.
+    pub(crate) fn likeness(&self) -> Option<(String, u64)> {
+        let mut names = self.names();
+        let (id, subject) = (take_text(&mut names)?, take_text(&mut names)?);
+        let owner = match take_text(&mut names)? {
+            "" => aql::house(if subject.is_empty() { id } else { subject }),
+            owner => owner.to_owned(),
+        };
+        Some((owner, u64::from_le_bytes(take(&mut names)?)))
+    }
+
     /// The cost in a currency, as [`Category::cost`] finds it in the record.
     pub(crate) fn cost(&self, category: Category, currency: &str) -> Option<Amount> {
         let (mut prices, wanted) = (self.rest, mask_of(category));
@@ -281,7 +302,7 @@ mod tests {
         for record in &records {
             let document = Document::of(record).unwrap();
             for collection in collections {
-                let bytes = encode(collection, 3, "did:web:x.example", document.root());
+                let bytes = encode(collection, 3, "did:web:x.example", None, document.root());
                 let fact = Fact::read(&bytes).unwrap();
                 assert_eq!((fact.part, fact.id()), (3, "did:web:x.example"));
                 // A beginning says the same as the whole, or nothing.
@@ -306,15 +327,19 @@ mod tests {
     fn a_fact_knows_the_quality_that_the_record_declares() {
         for latency in [0.0, 0.5, 65_535.0, 65_536.0, 1e12] {
             let document = Document::of(&json!({"sla": {"latency_p99_ms": latency}})).unwrap();
-            let bytes = encode(Collection::Manifests, 0, "did:web:x.example", document.root());
+            let bytes = encode(Collection::Manifests, 0, "did:web:x.example", None, document.root());
             assert_eq!(Fact::glance(&bytes).unwrap().signals(None).latency_p99_ms, Some(latency));
         }
         let record = json!({"sla": {"latency_p99_ms": 300}, "irreversibility_cooling_off_seconds": 7200,
             "provider_did": "did:web:p.example"});
         let document = Document::of(&record).unwrap();
-        let bytes = encode(Collection::Offers, 0, "urn:oap:offer:1", document.root());
+        let bytes = encode(Collection::Offers, 0, "urn:oap:offer:1", None, document.root());
         let fact = Fact::read(&bytes).unwrap();
         assert_eq!(fact.subject(), "did:web:p.example");
+        let sketch = aql::sketch(document.root());
+        assert_eq!(fact.likeness(), Some(("p.example".to_owned(), sketch)));
+        let signed = encode(Collection::Offers, 0, "urn:oap:offer:1", Some("did:key:z6Mk"), document.root());
+        assert_eq!(Fact::read(&signed).unwrap().likeness(), Some(("did:key:z6Mk".to_owned(), sketch)));
         let signals = fact.signals(None);
         // A cooling-off time in praise of oneself is no evidence.
         assert_eq!((signals.latency_p99_ms, signals.cooling_off_minutes), (Some(300.0), None));

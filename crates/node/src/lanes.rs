@@ -3,12 +3,16 @@
 //! What a question may cost is seen in its constraints before anything is looked up (decisions/0071). One thread of
 //! low priority answers the costly ones, one after the other; when its line is full, the next is refused by name.
 //!
+//! Threads that stand back (this one, and the server's for whoever is mostly refused) are known: they take no turn of
+//! the others, and a writer does not make the others wait for them (`catalog`).
+//!
 //! INVARIANT: the lane decides when a question is answered, never what is answered.
 
 use crate::refusal::{Class, Error, Refusal};
 use crate::source;
 use aql::{Constraints, Leaf, Predicate, Segment};
 use json::Pointer;
+use std::cell::Cell;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
@@ -17,10 +21,26 @@ use tokio::sync::oneshot;
 const CHEAP_MAX: u64 = 64;
 /// Costly questions that wait for their turn.
 pub(crate) const WAITING_MAX: usize = 32;
-/// How much the thread of costly questions stands back for the others, as `nice` counts.
-const NICENESS: i32 = 10;
+/// How much a thread that stands back leaves to the others, as `nice` counts.
+const NICENESS: i32 = 19;
 /// How long until a place in the line may be free.
 const RETRY_MS: u64 = 2_000;
+
+thread_local! {
+    static STANDS_BACK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets the thread at hand stand back for all others: it works with what they leave, and holds nobody up.
+pub fn stand_back() {
+    // Where priorities cannot be changed, it is still one thread and no more.
+    let _ = rustix::process::setpriority_process(None, NICENESS);
+    STANDS_BACK.set(true);
+}
+
+/// Whether the thread at hand stands back.
+pub fn stands_back() -> bool {
+    STANDS_BACK.get()
+}
 
 /// Where a question is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +120,7 @@ impl Costly {
 }
 
 fn serve(line: &Receiver<Job>) {
-    // Where priorities cannot be changed, the line is still one question long at a time.
-    let _ = rustix::process::setpriority_process(None, NICENESS);
+    stand_back();
     while let Ok(job) = line.recv() {
         job();
     }

@@ -66,6 +66,7 @@ pub use feed::webhook::Secret;
 pub use feeds::{Brought, Endpoint, Follower, Heard, Terms};
 pub use identity::{Identity, Rotation};
 pub use import::{Imported, Told, kind_of};
+pub use lanes::{stand_back, stands_back};
 pub use log::{Held, Log};
 pub use node::{Config, Node, Operator, turns};
 pub use outbound::{

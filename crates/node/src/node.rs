@@ -8,7 +8,7 @@ use crate::collection::Collection;
 use crate::feeds::{Brought, Courier, Feeds, Parts, Postman};
 use crate::folder::{METER, STORE};
 use crate::identity::{Identity, Keys};
-use crate::lanes::{Costly, Lane};
+use crate::lanes::{Costly, Lane, stands_back};
 use crate::loaded::Loaded;
 use crate::meter::Meter;
 use crate::outbound::{Dids, Door, DoorPolicy};
@@ -27,7 +27,7 @@ use json::{Value, json};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::Store;
@@ -68,6 +68,8 @@ pub struct Config {
     pub legacy_authentication: bool,
     /// Whether signed intents are also answered as calls that nobody proves to have sent.
     pub anonymous_search: bool,
+    /// Whether intents for actions are decided about only when they are meant for this node (decisions/0256).
+    pub audience_binding: bool,
     /// The bounds at the edge, as the manifest tells them; whoever serves keeps them.
     pub edge: Edge,
 }
@@ -123,6 +125,7 @@ pub struct Node {
     pub(crate) requests_per_second: Option<NonZeroU32>,
     pub(crate) legacy_authentication: bool,
     anonymous_search: bool,
+    pub(crate) audience_binding: bool,
     /// Those it publishes beside itself.
     pub(crate) agents: Agents,
     /// When it began, in milliseconds since 1970; what it says of itself is as old.
@@ -133,6 +136,8 @@ pub struct Node {
     ledger: Option<Ledger>,
     witness: Option<Arc<Witness>>,
     turns: Turns,
+    /// Whose threads wait for the disk.
+    threads: OnceLock<tokio::runtime::Handle>,
     costly: Costly,
     keeper: Option<Keeper>,
     courier: Option<Courier>,
@@ -237,11 +242,13 @@ impl Node {
             requests_per_second: config.requests_per_second,
             legacy_authentication: config.legacy_authentication,
             anonymous_search: config.anonymous_search,
+            audience_binding: config.audience_binding,
             agents: Agents::default(),
             began,
             deleting: Mutex::default(),
             quota: config.requests_per_second.map(Quotas::new),
             turns: Turns::new(turns(processors)),
+            threads: OnceLock::new(),
             costly: Costly::start()?,
             catalog,
         })
@@ -265,6 +272,11 @@ impl Node {
         &self.identity
     }
 
+    /// Jobs that wait for the disk are run on the threads of this runtime, whoever asks for them; the first word counts.
+    pub fn waits_on(&self, threads: &tokio::runtime::Handle) {
+        self.threads.get_or_init(|| threads.clone());
+    }
+
     /// The clock it goes by.
     pub fn clock(&self) -> &Clock {
         &self.clock
@@ -273,6 +285,11 @@ impl Node {
     /// Whether calls are answered that nobody proves to have sent.
     pub fn answers_anonymous(&self) -> bool {
         self.anonymous_search
+    }
+
+    /// Whether intents for actions are decided about only when they are meant for this node.
+    pub fn binds_audience(&self) -> bool {
+        self.audience_binding
     }
 
     /// The truth it answers from.
@@ -303,7 +320,8 @@ impl Node {
     /// It runs where it stands: handing it to another thread would cost more than most answers take. There are more
     /// threads than turns, so that somebody is always free to serve the others.
     pub(crate) async fn work<T>(&self, job: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let _turn = self.turns.take().await?;
+        // Whoever stands back is one thread, which takes its turns by itself.
+        let _turn = if stands_back() { None } else { Some(self.turns.take().await?) };
         job()
     }
 
@@ -332,7 +350,9 @@ impl Node {
             let _place = place;
             span.in_scope(job)
         };
-        tokio::task::spawn_blocking(job).await.map_err(Error::fault)?
+        // What is written is waited for by others: it is never done at a low priority.
+        let threads = self.threads.get().cloned().unwrap_or_else(tokio::runtime::Handle::current);
+        threads.spawn_blocking(job).await.map_err(Error::fault)?
     }
 
     /// Counts a message of somebody whose signature holds; nobody can use up another's quota.

@@ -9,6 +9,7 @@
 
 mod receive;
 mod select;
+mod spread;
 mod pages;
 mod stream;
 
@@ -61,6 +62,8 @@ struct Page {
 pub(crate) struct Decided {
     pub(crate) judged: Judged,
     pub(crate) verdict: Option<Verdict>,
+    /// The candidate of the same owner that it repeats, and comes after the others for that.
+    pub(crate) repeats: Option<String>,
 }
 
 /// A page as it is sent, and the policy decisions that it names.
@@ -266,29 +269,36 @@ impl Node {
         let mut page = Page { matches: Vec::new(), rejections: Vec::new(), before, more: false };
         let mut evaluator = evaluator();
         let mut least = 0;
+        let mut last = None;
         while page.matches.len() < sought && !walk.queue.is_done() {
             // Where the index is unsure, most that are looked at fail: then more are looked at together.
             let asked = (sought - page.matches.len()).max(least).min(PAGE + 1);
             least = 2 * asked;
-            let (entries, signals) = self.with_market_at(intent, walk.moment, |market| {
+            let (drawn, entries, signals) = self.with_market_at(intent, walk.moment, |market| {
                 market.recall(&self.store, &mut walk.queue)?;
-                market.sort(&mut walk.queue, asked);
-                let entries = walk.queue.next(asked);
+                let drawn = market.draw(&mut walk.queue, asked);
+                let entries: Vec<select::Entry> = drawn.iter().map(|drawn| drawn.entry).collect();
                 let signals = market.signals_of(&walk.queue, &entries);
-                Ok((entries, signals))
+                Ok((drawn, entries, signals))
             })?;
-            for (candidate, after) in self.load(&walk.viewer, &entries, signals)?.into_iter().zip(1..) {
+            let candidates = self.load(&walk.viewer, &entries, signals)?;
+            let mut drawn = candidates.into_iter().zip(drawn);
+            while let Some((candidate, mut drawn_one)) = drawn.next() {
                 if page.matches.len() == sought {
-                    walk.queue.give_back(entries.len() + 1 - after);
+                    walk.queue.give_back(std::iter::once(drawn_one).chain(drawn.map(|(_, drawn)| drawn)));
                     break;
                 }
                 let judged = self.judge(intent, candidate, &mut evaluator)?;
                 if !self.is_member(intent, &judged, &mut evaluator)? {
                     continue;
                 }
-                let decided = self.decide(accepted, judged);
+                let mut decided = self.decide(accepted, judged);
                 if decided.judged.judgement.is_match(self.over_budget) {
-                    page.matches.push(decided);
+                    if walk.queue.places(&mut drawn_one, &decided.judged.candidate.id) {
+                        decided.repeats.clone_from(&drawn_one.repeats);
+                        page.matches.push(decided);
+                        last = Some(drawn_one);
+                    }
                 } else if walk.queue.small || decided.judged.judgement.failing.is_empty() {
                     page.rejections.push(decided);
                 }
@@ -296,7 +306,10 @@ impl Node {
         }
         if page.matches.len() > wanted {
             page.more = !whole && room > wanted;
-            walk.queue.give_back(usize::from(page.more));
+            let one_more = page.matches.last().map(|decided| &decided.judged.candidate.id);
+            if let Some((last, id)) = last.zip(one_more).filter(|_| page.more) {
+                walk.queue.give_back_placed(last, id);
+            }
             page.matches.truncate(wanted);
         }
         self.add_refused(intent, walk, &mut page, &mut evaluator)?;
@@ -312,23 +325,24 @@ impl Node {
     /// Asks the policy stack about a candidate that would be in the answer; what it blocks is not.
     pub(crate) fn decide(&self, accepted: &Accepted, mut judged: Judged) -> Decided {
         if !judged.judgement.is_match(self.over_budget) {
-            return Decided { judged, verdict: None };
+            return Decided { judged, verdict: None, repeats: None };
         }
         let record = judged.candidate.record();
         let verdict = policy::decide(record, &accepted.intent, accepted.delegation.as_ref(), &self.rules);
         if let Some(verdict) = verdict.as_ref().filter(|verdict| verdict.blocks()) {
             judged.judgement.block(verdict.explanation());
         }
-        Decided { judged, verdict }
+        Decided { judged, verdict, repeats: None }
     }
 
-    /// The place of a candidate in the answer, when it is among the first thousand.
-    pub(crate) fn rank_of(&self, accepted: &Accepted, id: &str) -> Result<Option<usize>, Error> {
+    /// The place of a candidate in the answer, when it is among the first thousand, and whom it repeats.
+    pub(crate) fn rank_of(&self, accepted: &Accepted, id: &str) -> Result<Option<(usize, Option<String>)>, Error> {
         let mut walk = self.walk(accepted)?;
         while walk.returned < RANKS_TOLD {
             let page = self.page(accepted, &mut walk, PAGE)?;
-            if let Some(position) = page.matches.iter().position(|decided| decided.judged.candidate.id == id) {
-                return Ok(Some(page.before + position + 1));
+            let named = |(_, decided): &(usize, &Decided)| decided.judged.candidate.id == id;
+            if let Some((rank, decided)) = (page.before + 1..).zip(&page.matches).find(named) {
+                return Ok(Some((rank, decided.repeats.clone())));
             }
             if !page.more {
                 break;
@@ -368,7 +382,7 @@ impl Node {
         })?;
         if let Some(known) = known {
             debug_assert!(self.are_judged_so(intent, &known, &refused, evaluator));
-            let known = known.into_iter().map(|judged| Decided { judged, verdict: None });
+            let known = known.into_iter().map(|judged| Decided { judged, verdict: None, repeats: None });
             page.rejections.extend(known);
             page.rejections.sort_by(|left, right| left.judged.candidate.id.cmp(&right.judged.candidate.id));
             page.rejections.truncate(most);
@@ -382,7 +396,7 @@ impl Node {
                 let judged = self.judge(intent, candidate, evaluator)?;
                 let told = walk.queue.small || judged.judgement.failing.is_empty();
                 if told && self.is_member(intent, &judged, evaluator)? {
-                    page.rejections.push(Decided { judged, verdict: None });
+                    page.rejections.push(Decided { judged, verdict: None, repeats: None });
                 }
             }
         }
@@ -430,7 +444,7 @@ impl Node {
         };
         let mut resolution = Resolution { matches: Vec::new(), rejections: Vec::new(), left_out: 0 };
         for (decided, rank) in page.matches.iter().zip(page.before + 1..) {
-            let mut found = decided.judged.to_match(intent, rank);
+            let mut found = decided.judged.to_match(intent, rank, decided.repeats.as_deref());
             found.judgement.policy_decision_ref = named(decided);
             resolution.matches.push(found);
         }

@@ -32,6 +32,7 @@ mod window;
 
 mod allocate;
 mod candidate;
+mod likeness;
 mod rank;
 mod resolve;
 

@@ -1,4 +1,4 @@
-//! RFC 0020 A.3 R5: the ranking function `rialto.rank`, version 1.0.
+//! RFC 0020 A.3 R5: the ranking function `rialto.rank`, version 1.1.
 //!
 //! INVARIANT: the order is total and depends on nothing but the intent and the candidates (RFC 0020 A.6): those
 //! that fit the budget first, then by score, then by cost, then by id.

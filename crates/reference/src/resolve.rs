@@ -12,6 +12,7 @@ use crate::candidate::Candidate;
 use crate::decimal::Decimal;
 use crate::evaluate::{LeafRecord, LeafTruth, judge};
 use crate::intent::{Intent, read_intent};
+use crate::likeness::Front;
 use crate::rank::{Standing, rank_order, score};
 use crate::refusal::Refusal;
 use crate::value::Value;
@@ -89,6 +90,11 @@ pub fn resolve(intent: &Value, candidates: &[Value], over_budget: OverBudget) ->
         }
     }
     matched.sort_by(|left, right| rank_order(&left.standing(), &right.standing()));
+    let mut front = Front::default();
+    for found in &mut matched {
+        found.repeats = front.enter(found.candidate.record, &found.candidate.id);
+    }
+    matched.sort_by_key(|found| (found.over_budget, found.repeats.is_some()));
     matched.truncate(places(&intent).unwrap_or(matched.len()));
     let shares = shares(&intent, &matched);
     let candidates = (1..).zip(matched).map(|(rank, found)| found.into_chosen(rank)).collect();
@@ -104,6 +110,8 @@ struct Matched<'v> {
     evaluations: Vec<LeafRecord>,
     inputs: Vec<(&'static str, f64, f64, f64)>,
     score: f64,
+    /// The candidate of the same owner that it repeats.
+    repeats: Option<String>,
 }
 
 enum Verdict<'v> {
@@ -143,7 +151,7 @@ fn judge_candidate<'v>(intent: &Intent, candidate: Candidate<'v>) -> Result<Verd
         Ok(payload) => {
             let (inputs, score) = score(&candidate.quality, budget, cost.as_ref());
             let over_budget = cost_flaw.is_some();
-            let matched = Matched { candidate, cost, over_budget, payload, evaluations, inputs, score };
+            let matched = Matched { candidate, cost, over_budget, payload, evaluations, inputs, score, repeats: None };
             Ok(Verdict::Matched(Box::new(matched)))
         }
     }
@@ -174,6 +182,7 @@ impl Matched<'_> {
 
     fn into_chosen(self, rank: u64) -> Chosen {
         let outcome = if self.over_budget { OVER_BUDGET } else { "accept" };
+        let repetition = self.repeats.map(|_| ("repetition", 1.0, 0.0, 0.0));
         Chosen {
             id: self.candidate.id,
             rank,
@@ -182,7 +191,7 @@ impl Matched<'_> {
             outcome,
             payload: self.payload,
             evaluations: self.evaluations,
-            inputs: self.inputs,
+            inputs: self.inputs.into_iter().chain(repetition).collect(),
             explanation: outcome.to_owned(),
         }
     }

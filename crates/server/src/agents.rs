@@ -134,7 +134,8 @@ pub(crate) async fn rpc(
 }
 
 /// Whether a request comes with anything that is to prove its sender.
-fn is_proved(headers: &HeaderMap) -> bool {
+/// Whether a request claims to be somebody's.
+pub(crate) fn is_proved(headers: &HeaderMap) -> bool {
     headers.contains_key(AUTHORIZATION) || headers.contains_key(HeaderName::from_static("signature-input"))
 }
 

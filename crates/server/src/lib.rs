@@ -32,6 +32,7 @@ mod docs;
 mod telemetry;
 mod sources;
 mod standing;
+mod back;
 mod connection;
 mod listen;
 

@@ -3,6 +3,7 @@
 //! INVARIANT: nobody waits long to be let in, and only whoever was mostly refused waits at all. Whoever comes when the
 //! house is full is told so, or hung up on.
 
+use crate::back::{self, Back};
 use crate::connection::{Invitation, Progress, Unsaid, Watched};
 use crate::sources::{Bounds, Present, Source, Sources};
 use crate::standing::Line;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -187,6 +189,11 @@ impl Listening {
 pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: impl Future<Output = ()>) {
     let (graceful, patience) = (GracefulShutdown::new(), listening.patience);
     let (stopping, stopped) = watch::channel(false);
+    node.waits_on(&Handle::current());
+    let back = listening
+        .bounds
+        .source_connections
+        .and_then(|_| Back::open().inspect_err(|error| tracing::warn!(%error, "there is no back room")).ok());
     let house = House {
         node,
         router,
@@ -196,6 +203,7 @@ pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: 
         places: Arc::new(Semaphore::new(listening.bounds.connections)),
         turned_away: Arc::new(Semaphore::new(TURNED_AWAY_MAX)),
         stopped,
+        back: back.as_ref().map(Back::door),
     };
     tokio::pin!(stop);
     loop {
@@ -234,6 +242,8 @@ struct House {
     places: Arc<Semaphore>,
     turned_away: Arc<Semaphore>,
     stopped: watch::Receiver<bool>,
+    /// For whoever was mostly refused, where sources are known.
+    back: Option<back::Door>,
 }
 
 /// Why a connection may stay, or what it is told.
@@ -248,7 +258,7 @@ impl House {
         let source = Source::of(from);
         let Some(admission) = self.admit(source).map(Arc::new) else { return };
         let (house, here) = (self.clone(), Here(stream.local_addr().ok().map(|here| here.ip().to_canonical())));
-        tokio::spawn(async move {
+        let serve = async move |stream: TcpStream| {
             let _ = stream.set_nodelay(true);
             let conversation = async {
                 match &house.tls {
@@ -262,7 +272,11 @@ impl House {
             };
             // Whose turn does not come is hung up on.
             let _ = house.sources.standings.in_turn(source, Line::Connection, conversation).await;
-        });
+        };
+        match self.back.as_ref().filter(|_| self.sources.standings.is_for_the_back(source)) {
+            Some(back) => back.take(stream, serve),
+            None => drop(tokio::spawn(serve(stream))),
+        }
     }
 
     fn admit(&self, source: Source) -> Option<Admission> {

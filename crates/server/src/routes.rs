@@ -139,7 +139,7 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
     let (id, begun) = (request::id(request.headers()), now());
     let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let patience = request.extensions().get::<Patience>().copied().unwrap_or_default();
-    let method = request.method().clone();
+    let (method, version) = (request.method().clone(), request.version());
     let span = telemetry::request_span(request.headers(), &method, &route, &id);
     let from = request.extensions().get::<(Arc<Sources>, Source)>().cloned();
     let here = request.extensions().get::<Here>().copied().unwrap_or_default();
@@ -167,7 +167,7 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
             let response = sources.standings.in_turn(*source, Line::Request, answered).await;
             let response = response.unwrap_or_else(|| reply::refused(&shared.node, &id, &Refusal::overloaded().into()));
             sources.standings.note(*source, agents::judged(&response));
-            response
+            sources.standings.send_away(*source, version, response)
         }
         _ => answered.await,
     };
@@ -220,15 +220,32 @@ async fn intent(
     State(shared): State<Shared>,
     Extension(asked): Extension<Asked>,
     Query(query): Asking,
-    uri: Uri,
-    invitation: Option<Extension<Invitation>>,
+    (method, uri): (Method, Uri),
+    (invitation, here): (Option<Extension<Invitation>>, Option<Extension<Here>>),
     headers: HeaderMap,
     body: Body,
 ) -> Response<Body> {
+    let bytes = match request::body(&headers, body, &Limits::INTENT, asked.patience.body).await {
+        Ok(bytes) => bytes,
+        Err(error) => return reply::refused(&shared.node, &asked.id, &error),
+    };
+    // Who sends it is of interest only where an intent must be meant for this node.
+    let head = Head {
+        method: &method,
+        uri: &uri,
+        headers: &headers,
+        here: here.map(|Extension(here)| here).unwrap_or_default(),
+    };
+    let caller = match shared.node.binds_audience() && agents::is_proved(&headers) {
+        false => None,
+        true => match caller::prove(&shared, &asked, &head, &bytes).await {
+            Ok(caller) => Some(caller.did),
+            Err(response) => return *response,
+        },
+    };
     let answered = async {
-        let bytes = request::body(&headers, body, &Limits::INTENT, asked.patience.body).await?;
         if let Some(Extension(invitation)) = invitation.filter(|_| sse::is_wanted(headers.get(ACCEPT))) {
-            let stream = shared.node.stream(&bytes, sse::last(&headers)).await?;
+            let stream = shared.node.stream_for(caller.as_ref(), &bytes, sse::last(&headers)).await?;
             let (outlet, response) = sse::open();
             let response = shared.noticed(response, stream.notice());
             tokio::spawn(sse::answer(stream, outlet, invitation.stay()));
@@ -236,7 +253,7 @@ async fn intent(
         }
         let terms = subscriptions::terms(shared.base(&headers, &uri), &query, &headers)?;
         let cursor = query.get("cursor").map(String::as_str);
-        let answer = shared.node.answer_or_subscribe(&bytes, cursor, &terms).await?;
+        let answer = shared.node.answer_or_subscribe_for(caller.as_ref(), &bytes, cursor, &terms).await?;
         Ok(shared.signed(answer))
     };
     answered.await.unwrap_or_else(|error| reply::refused(&shared.node, &asked.id, &error))

@@ -2,14 +2,16 @@
 //!
 //! Whoever sends mostly what must be refused costs as much as whoever asks something, and there can be many of them. So
 //! their connections and requests go one after the other, in the order in which they came, while everybody else goes at
-//! once (decisions/0063). Nothing stands still: the line moves as fast as one thread works, and a source is out of it
+//! once (decisions/0063), and they are heard in the back room, by a thread that leaves the others first (`back`). Nothing stands still: the line moves as fast as one thread works, and a source is out of it
 //! soon after it has bettered itself.
 //!
 //! INVARIANT: standing decides when somebody is heard, never what is said.
 //! INVARIANT: a source that is mostly answered is never in the line, and none is where sources have no bounds.
 
 use crate::sources::Source;
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::header::{CONNECTION, HeaderValue};
+use axum::http::{Response, StatusCode, Version};
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
@@ -107,6 +109,20 @@ impl Standings {
         }
         drop(turn);
         Some(deed.await)
+    }
+
+    /// Whether a source is heard in the back room.
+    pub(crate) fn is_for_the_back(&self, source: Source) -> bool {
+        self.is_poor(source, Instant::now())
+    }
+
+    /// Lets a source that is mostly refused come again, to be heard in the back room.
+    pub(crate) fn send_away(&self, source: Source, version: Version, mut response: Response<Body>) -> Response<Body> {
+        let refused = response.status().is_client_error() && version == Version::HTTP_11;
+        if refused && !node::stands_back() && self.is_for_the_back(source) {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
     }
 
     fn change(&self, source: Source, by: f64, now: Instant) {

@@ -6,7 +6,7 @@ use super::rule::Rule;
 use super::{Auditor, Decided, Returned};
 use crate::budget::Amount;
 use crate::read::{Place, Values};
-use crate::resolve::rank::{INPUTS, quality, round, sum};
+use crate::resolve::rank::{INPUTS, REPETITION, quality, round, sum};
 use crate::resolve::{RANKING_ID, RANKING_VERSION};
 use json::Pointer;
 
@@ -21,6 +21,8 @@ pub(super) struct Standing {
     rank: Option<f64>,
     /// The values of the inputs, when the function is ours and they are its inputs.
     values: Option<[f64; 5]>,
+    /// Whether it comes behind the others because it repeats one of them.
+    pub(super) repeats: bool,
 }
 
 struct Input<'a> {
@@ -44,9 +46,12 @@ impl<'a> Auditor<'a> {
         let inputs = self.optional(place, "inputs", Place::elements);
         let inputs: Option<Vec<Input<'a>>> =
             inputs.map(|inputs| inputs.iter().filter_map(|input| self.input(input)).collect());
-        let ours = (id, version) == (Some(RANKING_ID), Some(RANKING_VERSION));
-        let values = if ours { self.recompute(place, score, inputs.unwrap_or_default()) } else { None };
-        Some(Standing { at: place.at.clone(), score, rank, values })
+        // Since 1.0 the score is the same.
+        let ours = id == Some(RANKING_ID) && version.is_some_and(|version| ["1.0", RANKING_VERSION].contains(&version));
+        let mut inputs = inputs.unwrap_or_default();
+        let last = inputs.pop_if(|input| ours && (input.name, input.value, input.weight) == (REPETITION, 1.0, 0.0));
+        let values = if ours { self.recompute(place, score, inputs) } else { None };
+        Some(Standing { at: place.at.clone(), score, rank, values, repeats: last.is_some() })
     }
 
     fn input(&mut self, place: &Place<'a>) -> Option<Input<'a>> {

@@ -1,8 +1,9 @@
 //! RFC 0020 A.3 R5, A.6: a documented, versioned, deterministic order.
 //!
 //! The score is a weighted sum of five inputs between 0 and 1; whatever is not known counts 0. Every input, weight
-//! and contribution stands in the decision record. Ties go to the cheaper candidate, then to the lower id. A change
-//! here is a new version of the function (`docs/decisions`).
+//! and contribution stands in the decision record. Ties go to the cheaper candidate, then to the lower id; what only
+//! repeats another candidate of its owner comes after the others (decisions/0255). A change here is a new version of
+//! the function (`docs/decisions`).
 
 use super::Match;
 use crate::budget::Amount;
@@ -13,7 +14,7 @@ use std::cmp::Ordering;
 /// The name under which the ranking function is published.
 pub const RANKING_ID: &str = "rialto.rank";
 /// Its version.
-pub const RANKING_VERSION: &str = "1.0";
+pub const RANKING_VERSION: &str = "1.1";
 
 /// Milliseconds from which on latency earns nothing.
 const LATENCY_WORST_MS: f64 = 10_000.0;
@@ -27,6 +28,9 @@ pub(crate) const INPUTS: [(&str, f64); 5] = [
     ("price", 0.15),
 ];
 
+/// What a candidate has beside its inputs that repeats another one; it counts nothing.
+pub(crate) const REPETITION: &str = "repetition";
+
 /// A score and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
@@ -34,6 +38,8 @@ pub struct Ranking {
     pub score: f64,
     /// What each input brings.
     pub contributions: [Contribution; 5],
+    /// The candidate of the same owner that this one repeats, behind all that repeat nobody.
+    pub repeats: Option<String>,
 }
 
 /// One input of the score.
@@ -53,7 +59,7 @@ pub struct Contribution {
 pub fn rank(intent: &Intent, signals: &Signals, cost: Option<Amount>) -> Ranking {
     let mut values = quality(signals).into_iter().chain([Scoring::of(intent).price(cost)]);
     let contributions = INPUTS.map(|(name, weight)| contribution(name, values.next().unwrap_or(0.0), weight));
-    Ranking { score: sum(contributions.iter().map(|input| input.contribution)), contributions }
+    Ranking { score: sum(contributions.iter().map(|input| input.contribution)), contributions, repeats: None }
 }
 
 /// The score alone; many candidates are only put into order.

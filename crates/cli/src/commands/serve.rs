@@ -83,6 +83,11 @@ pub(crate) struct Serve {
     #[arg(long)]
     anonymous_search: bool,
 
+    /// Decide about intents for actions only when they are meant for this node: the issuer signed the request, or a
+    /// delegation names the node as its audience
+    #[arg(long)]
+    audience_binding: bool,
+
     /// Let the node fetch DID documents from loopback and private addresses; for test networks
     #[arg(long)]
     private_networks: bool,
@@ -212,6 +217,7 @@ impl Serve {
             wba: self.wba,
             legacy_authentication: self.legacy_authentication,
             anonymous_search: self.anonymous_search,
+            audience_binding: self.audience_binding,
             edge: Edge {
                 connections: self.connections,
                 source_connections: self.connections_per_source.unwrap_or(EDGE.source_connections),

@@ -377,7 +377,7 @@ fn what_the_policy_leaves_out_still_has_a_score() {
     let draft = home.file("draft.json", &draft);
     let candidates = home.file("two.ndjson", "{\"id\":\"a\",\"kind\":\"tool\"}\n{\"id\":\"b\",\"kind\":\"tool\"}\n");
     let ran = home.run(&["explain", "--intent", &draft, "--candidates", &candidates, "b"]).exits(0);
-    ran.says("accept, left out: the answer has no room for it").says("score by rialto.rank 1.0");
+    ran.says("accept, left out: the answer has no room for it").says("score by rialto.rank 1.1");
 }
 
 #[test]

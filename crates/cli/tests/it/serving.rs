@@ -163,7 +163,7 @@ fn a_node_explains_its_decisions() {
         .exits(0)
         .says("accept, rank 1\n")
         .says("✓ /tool/categories/* eq \"translation.certified\"")
-        .says("score by rialto.rank 1.0");
+        .says("score by rialto.rank 1.1");
     explain(&["--intent", &translation, "did:web:tagus-translation-rooms.example"])
         .exits(0)
         .says("✗ not /data_policy/training_on_principal_data eq \"by_default\"");

@@ -282,6 +282,8 @@ pub struct Publish {
     /// How many.
     #[serde(default = "once")]
     pub count: usize,
+    /// Who signs them; `issuer` unless it says otherwise.
+    pub by: Option<String>,
 }
 
 /// All files, and the folder that they lie in.

@@ -83,11 +83,22 @@ impl Node {
         cursor: Option<&str>,
         terms: &Terms,
     ) -> Result<Vec<u8>, Error> {
+        self.answer_or_subscribe_for(None, bytes, cursor, terms).await
+    }
+
+    /// The same for whoever proved to have sent the request.
+    pub async fn answer_or_subscribe_for(
+        self: &Arc<Self>,
+        caller: Option<&Did>,
+        bytes: &[u8],
+        cursor: Option<&str>,
+        terms: &Terms,
+    ) -> Result<Vec<u8>, Error> {
         match self.receive(bytes) {
             Ok(received) if received.intent.category == Category::Subscription => {
                 self.subscribe_received(received, terms).await
             }
-            Ok(received) => self.answer_received(received, cursor).await,
+            Ok(received) => self.answer_received(received.brought_by(caller), cursor).await,
             // A procurement intent is no intent until it is turned into one.
             Err(_) => self.answer(bytes, cursor).await,
         }

@@ -6,7 +6,7 @@
 
 use super::{Named, VIEW_BYTES_MAX, VIEWS_MAX, View, Viewer, named};
 use crate::catalog::{actions_of, parsed};
-use crate::collection::{Action, Collection};
+use crate::collection::{Action, Collection, signer};
 use crate::fact;
 use crate::indexes::Indexes;
 use crate::refusal::Error;
@@ -71,19 +71,21 @@ impl Own {
         for (&source, body) in sources.iter().zip(store.bodies(&sources)?) {
             let body = body.ok_or_else(|| Error::fault(format!("the record {source} is missing")))?;
             own.taken.extend(index.units_of(source));
-            own.show(source, collection, View::of(parsed(&body)?, viewer)?);
+            let body = parsed(&body)?;
+            let signer = signer(&body).map(str::to_owned);
+            own.show(source, collection, signer.as_deref(), View::of(body, viewer)?);
         }
         Ok(own)
     }
 
-    fn show(&mut self, source: u64, collection: Collection, view: View) {
+    fn show(&mut self, source: u64, collection: Collection, signer: Option<&str>, view: View) {
         if collection == Collection::Actions {
-            let actions = actions_of(view.record()).into_iter();
+            let actions = actions_of(signer, view.record()).into_iter();
             self.shown.extend(actions.map(|(action, fact)| Shown { source, fact, seen: Seen::Action(action) }));
             return;
         }
         let id = aql::own_id(view.record()).unwrap_or_default();
-        let fact = fact::encode(collection, 0, &id, view.record());
+        let fact = fact::encode(collection, 0, &id, signer, view.record());
         self.shown.push(Shown { source, fact, seen: Seen::Record(view) });
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct Received {
     proof: Proof,
     exchange: Option<Exchange>,
     pub(crate) form: Form,
+    /// Whether the issuer proved to have sent it here.
+    sent_here: bool,
 }
 
 /// What makes an intent somebody's.
@@ -137,10 +139,10 @@ impl Node {
                 return Err(Refusal::new(Class::PolicyBlock, "forbidden_did", detail).at(at).into());
             }
             let (issuer, proof) = (sender.clone(), Proof::Sent);
-            return Ok(Received { intent, document, digest, issuer, proof, exchange: None, form: Form::Bare });
+            return Ok(Received::new(intent, document, digest, (issuer, proof)));
         }
         let issuer = Signed::read(&document)?.issuer("issuer_did")?;
-        Ok(Received { intent, document, digest, issuer, proof: Proof::Signature, exchange: None, form: Form::Bare })
+        Ok(Received::new(intent, document, digest, (issuer, Proof::Signature)))
     }
 
     /// The issuer of a discovery intent whose signature is not asked for.
@@ -158,7 +160,7 @@ impl Node {
     ) -> Result<Received, Error> {
         intent.check_window(self.clock.now(), &Limits::STANDARD)?;
         tracing::warn!(%issuer, "an intent is answered whose signature nobody checked");
-        Ok(Received { intent, document, digest, issuer, proof: Proof::Waived, exchange: None, form: Form::Bare })
+        Ok(Received::new(intent, document, digest, (issuer, Proof::Waived)))
     }
 
     /// The keys of whoever signed.
@@ -187,6 +189,22 @@ impl Node {
 }
 
 impl Received {
+    fn new(intent: Intent, document: Document, digest: [u8; 16], (issuer, proof): (Did, Proof)) -> Self {
+        let sent_here = proof == Proof::Sent;
+        Self { intent, document, digest, issuer, proof, exchange: None, form: Form::Bare, sent_here }
+    }
+
+    /// The same, brought by a request that somebody proved to have sent.
+    pub(crate) fn brought_by(mut self, caller: Option<&Did>) -> Self {
+        self.sent_here |= caller == Some(&self.issuer);
+        self
+    }
+
+    /// Whether its issuer sent it to this node and to no other.
+    pub(crate) fn is_sent_here(&self) -> bool {
+        self.sent_here
+    }
+
     /// Checks the signature, which is the last thing before the store is touched.
     pub(crate) fn verify(self, keys: Option<&DidDocument>, delegation: Option<Delegation>) -> Result<Accepted, Error> {
         let viewer = match (self.proof, keys) {

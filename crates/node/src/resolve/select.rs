@@ -6,8 +6,9 @@
 //!
 //! INVARIANT: the answer is the one that [`aql::resolve`] gives over all candidates of the collection.
 
+use super::spread::Spread;
 use crate::catalog::parsed;
-use crate::collection::{Action, Collection};
+use crate::collection::{Action, Collection, signer};
 use crate::evidence::{Evidence, Moment};
 use crate::fact::{self, Fact};
 use crate::gate::{Own, Truths, View, Viewer};
@@ -36,7 +37,7 @@ const AT_ONCE: usize = 32;
 /// A candidate in the order of the answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    over_budget: bool,
+    pub(super) over_budget: bool,
     score: f64,
     /// In units of 10^-18; the greatest number where it has none.
     cost: u128,
@@ -54,17 +55,19 @@ type Lost = HashMap<Unit, Box<[u8]>>;
 /// Candidates that may be in the answer, the best of them in order.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
     /// How many of them are in order already.
-    sorted: usize,
+    pub(super) sorted: usize,
     /// How many of them are dealt with.
-    taken: usize,
+    pub(super) taken: usize,
     /// Candidates that satisfy the constraints, as far as is known, and neither cost nor quality; by the digests of
     /// their ids.
     refused: Vec<Entry>,
     /// All of them that were alive when somebody last looked.
     units: RoaringBitmap,
-    lost: Lost,
+    pub(super) lost: Lost,
+    /// Who repeats whom, of those that were taken.
+    pub(super) spread: Spread,
     /// Whether these are all candidates of the category, also those that the index could have left out.
     pub(crate) small: bool,
 }
@@ -77,8 +80,9 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
-    pub(crate) fn to_match(&self, intent: &Intent, rank: usize) -> Match<'_> {
+    pub(crate) fn to_match(&self, intent: &Intent, rank: usize, repeats: Option<&str>) -> Match<'_> {
         let ranking = aql::rank(intent, self.candidate.quality(), self.judgement.cost);
+        let ranking = aql::Ranking { repeats: repeats.map(str::to_owned), ..ranking };
         Match { candidate: &self.candidate, judgement: self.judgement.clone(), ranking, rank }
     }
 
@@ -298,7 +302,7 @@ impl Market<'_> {
     }
 
     /// The fact of a candidate, also of one that is gone meanwhile.
-    fn remembered<'a>(&'a self, lost: &'a Lost, unit: Unit) -> Option<Fact<'a>> {
+    pub(super) fn remembered<'a>(&'a self, lost: &'a Lost, unit: Unit) -> Option<Fact<'a>> {
         match lost.get(&unit) {
             Some(fact) => Fact::read(fact),
             None => self.fact(unit).map(|(fact, _)| fact),
@@ -314,7 +318,7 @@ impl Market<'_> {
         if gone.is_empty() {
             return Ok(());
         }
-        let waiting = queue.entries.iter().skip(queue.taken).chain(&queue.refused);
+        let waiting = queue.entries.iter().skip(queue.taken).chain(&queue.refused).chain(queue.spread.waiting());
         for entry in waiting.filter(|entry| gone.contains(entry.unit)) {
             let known = self.index.fact(entry.unit).filter(|fact| Fact::read(fact).is_some());
             let fact = known.map_or_else(|| self.made_again(store, entry), |fact| Ok(fact.to_vec()))?;
@@ -328,8 +332,9 @@ impl Market<'_> {
         let missing = || Error::fault(format!("the record {} is missing", entry.source));
         let body = parsed(&store.bodies(&[entry.source])?.pop().flatten().ok_or_else(missing)?)?;
         // Own views are remembered from the first page on, so this is one that the index knew.
+        let signer = signer(&body).map(str::to_owned);
         let candidate = candidate(body, entry.part, &Viewer::Public, Signals::default())?;
-        Ok(fact::encode(self.collection, entry.part, &candidate.id, candidate.record()))
+        Ok(fact::encode(self.collection, entry.part, &candidate.id, signer.as_deref(), candidate.record()))
     }
 
     /// The best of some candidates in the order of the answer, those that cost or quality keep out of it last.
@@ -411,24 +416,19 @@ impl Queue {
         next
     }
 
-    /// Gives back entries that were taken and not needed.
-    pub(crate) fn give_back(&mut self, count: usize) {
-        self.taken -= count;
-    }
-
     /// How far the queue is dealt with, to come back to.
-    pub(crate) fn place(&self) -> (usize, Vec<Entry>) {
-        (self.taken, self.refused.clone())
+    pub(crate) fn place(&self) -> (usize, Vec<Entry>, Spread) {
+        (self.taken, self.refused.clone(), self.spread.clone())
     }
 
     /// Comes back to an earlier place.
-    pub(crate) fn return_to(&mut self, (taken, refused): (usize, Vec<Entry>)) {
-        (self.taken, self.refused) = (taken, refused);
+    pub(crate) fn return_to(&mut self, (taken, refused, spread): (usize, Vec<Entry>, Spread)) {
+        (self.taken, self.refused, self.spread) = (taken, refused, spread);
     }
 
     /// Whether every entry was taken.
     pub(crate) fn is_done(&self) -> bool {
-        self.taken >= self.entries.len()
+        self.taken >= self.entries.len() && self.spread.is_empty()
     }
 
     /// Entries that are still to come, for whoever keeps the queue.

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Hash;
+use trust::Did;
 
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,11 +61,21 @@ enum Step {
 impl Node {
     /// Answers a signed intent as a stream, after the event that the reader has.
     pub async fn stream(self: &Arc<Self>, bytes: &[u8], last: Option<&str>) -> Result<Stream, Error> {
+        self.stream_for(None, bytes, last).await
+    }
+
+    /// The same for whoever proved to have sent the request.
+    pub async fn stream_for(
+        self: &Arc<Self>,
+        caller: Option<&Did>,
+        bytes: &[u8],
+        last: Option<&str>,
+    ) -> Result<Stream, Error> {
         let last = last.map(feed::cursor::read).transpose().map_err(|_| {
             let detail = "`Last-Event-ID` is a whole number, as an event of this stream carries it";
             Refusal::new(Class::InvalidInput, "invalid_cursor", detail)
         })?;
-        let received = self.receive(bytes)?;
+        let received = self.receive(bytes)?.brought_by(caller);
         check_category(&received.intent)?;
         let keys = self.issuer_keys(&received).await?;
         let delegation = self.delegation(&received, keys.as_deref()).await?;

@@ -23,6 +23,7 @@ mod market;
 mod paging;
 mod publishing;
 mod questions;
+mod repetition;
 mod replay;
 mod secrets;
 mod timing;

@@ -14,6 +14,8 @@ pub(crate) struct Market {
     pub(crate) knowledge: Vec<Value>,
     /// Descriptions of agents, as the records that a node makes of them.
     pub(crate) described: Vec<Value>,
+    /// Who signed all of it, where somebody did.
+    pub(crate) publisher: Option<String>,
     /// The subject of each word, and the word; every word is by another issuer.
     evidence: Vec<(String, Value)>,
 }
@@ -106,7 +108,11 @@ impl Market {
         let about = |subject: &String| self.evidence.iter().any(|(about, _)| about == subject);
         let subject = [Some(id.clone()), subject].into_iter().flatten().find(about);
         let signals = subject.map(|subject| self.signals(&subject)).unwrap_or_default();
-        Candidate::new(id, Document::of(record).unwrap(), None, signals)
+        let candidate = Candidate::new(id, Document::of(record).unwrap(), None, signals);
+        match &self.publisher {
+            Some(publisher) => candidate.published_by(publisher),
+            None => candidate,
+        }
     }
 
     fn signals(&self, subject: &str) -> Signals {

@@ -287,6 +287,7 @@ impl Secrets {
     /// The market as somebody sees it.
     pub(crate) fn seen(&self, see: impl Fn(&Secret) -> Value) -> Market {
         let mut market = self.market.clone();
+        market.publisher = Some(did(&publisher()));
         market.manifests = self.manifests.iter().map(&see).collect();
         market.offers = self.offers.iter().map(&see).collect();
         market.knowledge = self.knowledge.iter().map(&see).collect();

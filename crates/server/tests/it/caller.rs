@@ -199,3 +199,45 @@ async fn what_was_signed_for_another_address_or_body_is_nobodys() {
         }
     }
 }
+
+/// Posts an intent under a signature of the request.
+async fn post_signed(house: &House, by: fn() -> SigningKey, nonce: &str, signed_for: &str, intent: &Value) -> Answer {
+    let body = intent.to_string();
+    let did = by().did_key();
+    let keyid = format!("{did}#{}", did.as_str().trim_start_matches("did:key:"));
+    let request = Request { method: "POST", target: signed_for, headers: Headers::new(&[]), body: body.as_bytes() };
+    let key: SecretKey = by().into();
+    let signing = Signing { key: &key, keyid: &keyid, created: SECONDS, expires: SECONDS + 60, nonce };
+    let mut sent = house.request(Method::POST, "/oap/intent").header("content-type", "application/json");
+    for (name, value) in sign(&request, &signing, &COMPONENTS) {
+        sent = sent.header(name, value);
+    }
+    Answer::of(sent.body(body)).await
+}
+
+/// decisions/0256.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_is_decided_about_when_its_issuer_sent_it_here() {
+    let house = House::configured(|config| config.audience_binding = true).await;
+    let action = |name: &str| {
+        let mut intent = crate::intent(name);
+        intent.as_object_mut().unwrap().remove("signature");
+        intent["category"] = json!("action");
+        crate::sign(intent, &crate::asker())
+    };
+    let here = format!("{}/oap/intent", house.url);
+    let refused = house.post("/oap/intent", &action("a")).await;
+    let told = refused.refused(&house.node, 401, "audience_binding_required");
+    assert_eq!(told["error"]["details"]["pointer"], "/category", "{told}");
+    post_signed(&house, crate::asker, "n1", &here, &action("a")).await.ok(&house.node);
+    // Signed for another node, sent by another, or sent a second time: none of it is meant for this one.
+    let elsewhere = post_signed(&house, crate::asker, "n2", "https://other.example/oap/intent", &action("b")).await;
+    assert_eq!(elsewhere.status.as_u16(), 401);
+    let another = post_signed(&house, crate::provider, "n3", &here, &action("b")).await;
+    another.refused(&house.node, 401, "audience_binding_required");
+    assert_eq!(post_signed(&house, crate::asker, "n1", &here, &action("a")).await.status.as_u16(), 401);
+    // Whoever asks for anything else is answered as ever, and so is everybody without the switch.
+    house.post("/oap/intent", &crate::intent("c")).await.ok(&house.node);
+    let open = House::open().await;
+    open.post("/oap/intent", &action("d")).await.ok(&open.node);
+}

@@ -429,3 +429,22 @@ async fn the_public_probe_is_answered_under_the_switch_and_refused_without_it() 
     let explained = open.post("/oap/explain", &json!({"intent": probe("discovery", ISSUER)})).await;
     explained.refused(&open.node, 400, "signature_encoding");
 }
+
+/// decisions/0257.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_mostly_refused_is_heard_in_the_back_room_and_answered_there() {
+    let house = House::bounded(|bounds| Bounds { source_connections: Some(64), ..bounds }).await;
+    house.publish("one", "manifest", manifest()).await;
+    let mut sent_away = false;
+    for _ in 0..40 {
+        let refused = house.post("/oap/intent", &json!({})).await;
+        assert_eq!(refused.status, 400);
+        sent_away |= refused.headers.get("connection").is_some_and(|value| value == "close");
+    }
+    assert!(sent_away, "the connection in front ends");
+    // In the back room questions, publications and refusals are what they are in front.
+    house.post("/oap/intent", &crate::intent("back")).await.ok(&house.node);
+    house.publish("two", "manifest", manifest()).await;
+    house.post("/oap/intent", &json!([])).await.refused(&house.node, 400, "wrong_type");
+    house.close().await;
+}

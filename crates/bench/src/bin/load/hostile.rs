@@ -1,5 +1,6 @@
 //! Hostile callers: the costliest messages of the entry points E1 and E2, without a pause.
 
+use anyhow::{Context, Result};
 use aql::Instant;
 use bench::http::post;
 use conformance::crash::clock;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -25,17 +27,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Sockets that one caller of slow heads holds.
 const SLOW_SOCKETS: usize = 8;
 
-type Seen = BTreeMap<(&'static str, String), usize>;
+/// What was said to callers of each kind, and how often.
+pub(crate) type Seen = BTreeMap<(String, String), usize>;
 
 /// A crowd that means ill.
-pub(crate) struct Fury {
+struct Fury {
     over: Arc<AtomicBool>,
     callers: Vec<JoinHandle<Seen>>,
 }
 
 impl Fury {
     /// Lets them loose.
-    pub(crate) fn unleash(authority: &str, count: usize, kinds: &[&'static str]) -> Self {
+    fn unleash(authority: &str, count: usize, kinds: &[&'static str]) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let callers = (0..count).map(|number| {
             let kind = kinds.get(number % kinds.len()).copied().unwrap_or_default();
@@ -46,7 +49,7 @@ impl Fury {
     }
 
     /// Calls them off; what the node said to them.
-    pub(crate) fn end(self) -> Seen {
+    fn end(self) -> Seen {
         self.over.store(true, Ordering::Relaxed);
         let mut all = Seen::new();
         for caller in self.callers {
@@ -56,6 +59,51 @@ impl Fury {
         }
         all
     }
+}
+
+/// The crowd in a process of its own, which has only what nobody else wants of the processors: it stands for other
+/// machines. Until its standard input ends.
+pub(crate) struct Away(Child);
+
+impl Away {
+    /// Lets them loose; `arguments` make this program unleash them on `authority`.
+    pub(crate) fn unleash(authority: &str, arguments: &[String]) -> Result<Self> {
+        let program = std::env::current_exe()?;
+        let command = |idle: bool| {
+            let mut command = if idle { Command::new("chrt") } else { Command::new(&program) };
+            if idle {
+                command.args(["--idle", "0"]).arg(&program);
+            }
+            command.args(["--mode", "fury", "--authority", authority]).args(arguments);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            command.spawn()
+        };
+        Ok(Self(command(true).or_else(|_| command(false))?))
+    }
+
+    /// Calls them off; what the node said to them.
+    pub(crate) fn end(mut self) -> Result<Seen> {
+        drop(self.0.stdin.take());
+        let mut told = String::new();
+        self.0.stdout.take().context("the crowd is silent")?.read_to_string(&mut told)?;
+        self.0.wait()?;
+        let line = |line: &str| {
+            let mut parts = line.split('\t').map(str::to_owned);
+            let (kind, said, count) = (parts.next()?, parts.next()?, parts.next()?);
+            Some(((kind, said), count.parse().ok()?))
+        };
+        told.lines().map(|words| line(words).with_context(|| format!("the crowd said {words}"))).collect()
+    }
+}
+
+/// The other side of [`Away`].
+pub(crate) fn rage(authority: &str, count: usize, kinds: &[&'static str]) -> Result<()> {
+    let fury = Fury::unleash(authority, count, kinds);
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+    for ((kind, said), count) in fury.end() {
+        println!("{kind}\t{said}\t{count}");
+    }
+    Ok(())
 }
 
 struct Caller {
@@ -85,7 +133,7 @@ impl Caller {
                 "resets" => self.resets(),
                 _ => self.exchange(&mut stream),
             };
-            *seen.entry((self.kind, said)).or_default() += 1;
+            *seen.entry((self.kind.to_owned(), said)).or_default() += 1;
         }
         seen
     }

@@ -16,8 +16,7 @@ use bench::node::{Node, Program};
 use bench::question::{Asker, Kind};
 use clap::{Parser, ValueEnum};
 use conformance::crash::{clock, start};
-use hostile::{Fury, KINDS};
-use std::collections::BTreeMap;
+use hostile::{Away, KINDS, Seen};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,6 +55,9 @@ struct Arguments {
     /// Questions of each honest caller in a second.
     #[arg(long, default_value_t = 20)]
     pace: u64,
+    /// In `fury`: at whom they rage.
+    #[arg(long, hide = true, default_value = "")]
+    authority: String,
     /// The binary `rialto`; the one beside this program when absent.
     #[arg(long)]
     binary: Option<PathBuf>,
@@ -70,6 +72,8 @@ enum Mode {
     Hostile,
     /// Subscribers, each with a stream of its own.
     Feed,
+    /// The hostile callers by themselves, until standard input ends; the first mode starts it.
+    Fury,
 }
 
 /// The worst that p99 may become, as a multiple of what it is without hostile callers.
@@ -83,6 +87,13 @@ fn main() -> Result<ExitCode> {
     let binary = arguments.binary.clone().map_or_else(beside, Ok)?;
     if arguments.mode == Mode::Feed {
         return crowd::run(&arguments, &binary);
+    }
+    let kinds: Vec<&str> =
+        KINDS.into_iter().filter(|kind| arguments.kind.as_deref().is_none_or(|only| only == *kind)).collect();
+    ensure!(!kinds.is_empty(), "no hostile caller is of that kind; there are {}", KINDS.join(", "));
+    if arguments.mode == Mode::Fury {
+        hostile::rage(&arguments.authority, arguments.hostile, &kinds)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let folder = tempfile::tempdir()?;
     let program = Program {
@@ -103,14 +114,13 @@ fn main() -> Result<ExitCode> {
     let mut crowd = Crowd::new();
     ask(&node, &arguments, &mut asker, &mut crowd, 2)?;
     let alone = ask(&node, &arguments, &mut asker, &mut crowd, arguments.seconds)?;
-    let kinds: Vec<&str> =
-        KINDS.into_iter().filter(|kind| arguments.kind.as_deref().is_none_or(|only| only == *kind)).collect();
-    ensure!(!kinds.is_empty(), "no hostile caller is of that kind; there are {}", KINDS.join(", "));
-    let fury = Fury::unleash(&node.authority, arguments.hostile, &kinds);
+    let mut crowded = vec!["--hostile".to_owned(), arguments.hostile.to_string()];
+    crowded.extend(arguments.kind.iter().flat_map(|kind| ["--kind".to_owned(), kind.clone()]));
+    let fury = Away::unleash(&node.authority, &crowded)?;
     // A moment for all of them to be at it.
     std::thread::sleep(Duration::from_secs(2));
     let beside = ask(&node, &arguments, &mut asker, &mut crowd, arguments.seconds)?;
-    let seen = fury.end();
+    let seen = fury.end()?;
     let memory = node.memory()?;
     node.stop()?;
     let told = tell(&arguments, &alone, &beside, &seen, memory.peak_bytes);
@@ -192,13 +202,7 @@ fn ask_one(authority: &str, requests: &[Vec<u8>], gap: Duration) -> Result<Asked
     Ok(asked)
 }
 
-fn tell(
-    arguments: &Arguments,
-    alone: &Asked,
-    beside: &Asked,
-    seen: &BTreeMap<(&'static str, String), usize>,
-    peak_bytes: u64,
-) -> String {
+fn tell(arguments: &Arguments, alone: &Asked, beside: &Asked, seen: &Seen, peak_bytes: u64) -> String {
     let today = aql::Instant::from_unix(clock(), 0).to_string();
     let (before, after) = (alone.latency(), beside.latency());
     let mut text = format!(
@@ -237,9 +241,10 @@ fn page(told: &str) -> String {
         "# Honest callers beside hostile ones\n\n\
          Written by `cargo xtask load --report docs/reliability/load.md`.\n\n\
          Honest callers ask indexed questions at a fixed pace; a question is timed from the moment it was due. Hostile\n\
-         callers come from addresses of their own on the same machine, at the lowest priority of the system, and send\n\
-         one message after the other without a pause: heads that never end, bodies that are too long or too deep,\n\
-         streams opened and reset, forged signatures, and signed intents that are as costly as the limits let them be.\n\n\
+         callers come from addresses of their own on the same machine; since they stand for other machines, their process\n\
+         is in the idle class of the scheduler. They send one message after the other without a pause: heads that never\n\
+         end, bodies that are too long or too deep, streams opened and reset, forged signatures, and signed intents that\n\
+         are as costly as the limits let them be.\n\n\
          {told}"
     )
 }
