@@ -1,19 +1,20 @@
 //! What a document can have, as keys; and the filters filed under them.
 //!
-//! A key is a keyed hash: who makes two of them meet makes a filter be asked for nothing, and no more. With each filter
-//! stand the marks of more things that its documents have, so that nearly all of a long list is passed over without a
-//! look at the filters.
+//! A key is a keyed hash of 96 bits and stands for what was hashed: nobody who does not know its secret makes two of
+//! them meet. With each filter stands its row, and in a long list the rows with the same first mark stand together, so
+//! that those of which the document has not even that are passed over at once.
 //!
-//! INVARIANT: a key is kept as long as some filter mentions it.
+//! INVARIANT: a key is kept as long as some filter asks for it or rules it out.
 
 use super::paths::PathId;
-use super::ranges::Side;
+use super::rows::{ALL_MARKS, Met, Present, Row};
+use super::slab::Slab;
 use aql::Literal;
 use aql::key::number_key;
+use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use json::{Kind, Node};
-use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher};
 
 /// What of a value at a path a key is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,199 +31,330 @@ pub(crate) enum About {
     Pattern,
 }
 
-/// The keys that filters mention.
-#[derive(Clone, Debug)]
-pub(crate) struct Keys {
-    table: HashTable<Filed>,
-    pub(crate) hasher: RandomState,
+/// Something that a document has or has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    hash: u64,
+    check: u32,
 }
 
-/// A key, how many filters mention it, and those that are filed under it.
+/// The keys that filters mention.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Keys {
+    all: Slab<Filed>,
+    table: HashTable<u32>,
+    hashers: [RandomState; 2],
+    marks: Marks,
+}
+
+/// A key, who mentions it, and the filters that are filed under it.
 #[derive(Clone, Debug)]
 pub(crate) struct Filed {
-    key: u64,
-    pub(crate) mentions: u32,
-    /// Entries of filters that are gone.
-    gone: u32,
+    hash: u64,
+    check: u32,
+    /// How often filters ask for it.
+    pub(crate) asked: u32,
+    /// How often filters rule it out.
+    excluded: u32,
+    /// Its mark, once a row asks for it; and that of its absence.
+    mark: u16,
+    absence: u16,
     list: List,
+}
+
+impl Filed {
+    fn is(&self, key: Key) -> bool {
+        self.hash == key.hash && self.check == key.check
+    }
+
+    /// The filters under this key, if there are some.
+    #[inline]
+    pub(crate) fn list(&self) -> Option<(u64, &List)> {
+        (!matches!(self.list, List::Empty)).then_some((self.hash, &self.list))
+    }
+
+    /// Tells the rows that the document has it.
+    #[inline]
+    pub(crate) fn mark(&self, present: &mut Present) {
+        present.set(self.mark);
+        if self.absence != 0 {
+            present.clear(self.absence);
+        }
+    }
+}
+
+/// Marks that are given out.
+#[derive(Clone, Debug, Default)]
+struct Marks {
+    free: Vec<u16>,
+    next: u16,
+}
+
+impl Marks {
+    fn take(&mut self) -> Option<u16> {
+        self.free.pop().or_else(|| {
+            self.next = self.next.checked_add(1).filter(|next| usize::from(*next) < ALL_MARKS)?;
+            Some(self.next)
+        })
+    }
 }
 
 /// The filters under a key; there are millions of keys, and under most of them stands one or none.
 #[derive(Clone, Debug)]
-enum List {
+pub(crate) enum List {
     Empty,
-    One(Entry),
-    #[expect(clippy::box_collection, reason = "a list as such would take more room than an entry")]
-    Many(Box<Vec<Entry>>),
-    /// Too many to walk: those with the same first mark stand together.
-    #[expect(clippy::box_collection, reason = "a map as such would take more room than an entry")]
-    Grouped(Box<BTreeMap<u16, Vec<Entry>>>),
+    One(Row),
+    #[expect(clippy::box_collection, reason = "a list as such would take more room than a row")]
+    Many(Box<Vec<Row>>),
+    /// Too many to walk.
+    Grouped(Box<Groups>),
 }
 
-/// Entries from which on a list is grouped.
-const GROUPED: usize = 256;
+/// Rows with the same first mark stand together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups {
+    /// In order.
+    marks: Vec<u16>,
+    rows: Vec<Vec<Row>>,
+}
+
+/// Rows from which on a list is grouped.
+const GROUPED: usize = 32;
+
+fn first_mark(row: &Row) -> u16 {
+    let [first, ..] = row.marks;
+    first
+}
+
+impl Groups {
+    fn push(&mut self, row: Row) {
+        let place = self.marks.binary_search(&first_mark(&row)).unwrap_or_else(|place| {
+            self.marks.insert(place, first_mark(&row));
+            self.rows.insert(place, Vec::new());
+            place
+        });
+        if let Some(rows) = self.rows.get_mut(place) {
+            push(rows, row);
+        }
+    }
+
+    fn remove(&mut self, slot: u32, first: u16) {
+        let Ok(place) = self.marks.binary_search(&first) else { return };
+        let Some(rows) = self.rows.get_mut(place) else { return };
+        remove(rows, slot);
+        if rows.is_empty() {
+            self.marks.remove(place);
+            self.rows.remove(place);
+        }
+    }
+}
+
+/// Adds a row; there are many short lists, so they grow by little.
+pub(crate) fn push<T>(rows: &mut Vec<T>, row: T) {
+    if rows.len() == rows.capacity() {
+        rows.reserve_exact(1 + rows.len() / 4);
+    }
+    rows.push(row);
+}
+
+/// Takes a filter's row out of some.
+pub(crate) fn remove(rows: &mut Vec<Row>, slot: u32) {
+    if let Some(place) = rows.iter().position(|row| row.slot() == slot) {
+        rows.swap_remove(place);
+    }
+    if rows.len() < rows.capacity() / 4 {
+        rows.shrink_to(2 * rows.len());
+    }
+}
 
 impl List {
-    fn len(&self) -> usize {
+    fn push(&mut self, row: Row) {
         match self {
-            Self::Empty => 0,
-            Self::One(_) => 1,
-            Self::Many(entries) => entries.len(),
-            Self::Grouped(groups) => groups.values().map(Vec::len).sum(),
+            Self::Empty => *self = Self::One(row),
+            Self::One(first) => *self = Self::Many(Box::new(vec![*first, row])),
+            Self::Many(rows) if rows.len() < GROUPED => push(rows, row),
+            Self::Many(rows) => {
+                let mut groups = Groups::default();
+                rows.iter().for_each(|row| groups.push(*row));
+                groups.push(row);
+                *self = Self::Grouped(Box::new(groups));
+            }
+            Self::Grouped(groups) => groups.push(row),
         }
     }
 
-    fn push(&mut self, entry: Entry) {
+    fn remove(&mut self, slot: u32, first: u16) {
+        let is_empty = match self {
+            Self::Empty => false,
+            Self::One(_) => true,
+            Self::Many(rows) => {
+                remove(rows, slot);
+                rows.is_empty()
+            }
+            Self::Grouped(groups) => {
+                groups.remove(slot, first);
+                groups.marks.is_empty()
+            }
+        };
+        if is_empty {
+            *self = Self::Empty;
+        }
+    }
+
+    /// Finds the filters that a document may satisfy.
+    #[inline]
+    pub(crate) fn walk(&self, present: &Present, met: &mut Met) {
         match self {
-            Self::Empty => *self = Self::One(entry),
-            Self::One(first) => *self = Self::Many(Box::new(vec![*first, entry])),
-            Self::Many(entries) if entries.len() < GROUPED => entries.push(entry),
-            Self::Many(entries) => {
-                entries.push(entry);
-                *self = Self::of(std::mem::take(entries));
-            }
-            Self::Grouped(groups) => groups.entry(entry.first_mark()).or_default().push(entry),
-        }
-    }
-
-    fn of(mut entries: Vec<Entry>) -> Self {
-        match entries.as_slice() {
-            [] => Self::Empty,
-            [entry] => Self::One(*entry),
-            some if some.len() <= GROUPED => {
-                entries.shrink_to_fit();
-                Self::Many(Box::new(entries))
-            }
-            many => {
-                let mut groups: BTreeMap<u16, Vec<Entry>> = BTreeMap::new();
-                many.iter().for_each(|entry| groups.entry(entry.first_mark()).or_default().push(*entry));
-                Self::Grouped(Box::new(groups))
+            Self::Empty => {}
+            Self::One(row) => present.walk(std::slice::from_ref(row), met),
+            Self::Many(rows) => present.walk(rows, met),
+            Self::Grouped(groups) => {
+                for (_, rows) in groups.marks.iter().zip(&groups.rows).filter(|(mark, _)| present.has(**mark)) {
+                    present.walk(rows, met);
+                }
             }
         }
-    }
-
-    /// All entries, in no particular order.
-    fn entries(&self) -> Vec<Entry> {
-        match self {
-            Self::Empty => Vec::new(),
-            Self::One(entry) => vec![*entry],
-            Self::Many(entries) => entries.to_vec(),
-            Self::Grouped(groups) => groups.values().flatten().copied().collect(),
-        }
-    }
-}
-
-impl Entry {
-    fn first_mark(&self) -> u16 {
-        let [first, ..] = self.marks;
-        first
-    }
-}
-
-/// A filter in a list, with the marks of what else its documents have.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    pub(crate) slot: u32,
-    pub(crate) marks: Marks,
-}
-
-/// Marks beside a filter; its documents have the first four, and one of the last two.
-pub(crate) type Marks = [u16; 6];
-
-/// The mark that every document has.
-pub(crate) const NO_MARK: u16 = 0;
-
-/// The mark of a key.
-pub(crate) fn mark(key: u64) -> u16 {
-    ((key >> 24) as u16).max(1)
-}
-
-impl Default for Keys {
-    fn default() -> Self {
-        Self { table: HashTable::new(), hasher: RandomState::new() }
     }
 }
 
 impl Keys {
     /// The key of a value of a document.
-    pub(crate) fn of_node(&self, path: PathId, about: About, node: Node<'_>) -> u64 {
+    #[inline]
+    pub(crate) fn of_node(&self, path: PathId, about: About, node: Node<'_>) -> Key {
         self.make(path, about, |state| write_node(node, state))
     }
 
     /// The key of a constant of a filter.
-    pub(crate) fn of_literal(&self, path: PathId, about: About, literal: &Literal) -> u64 {
+    pub(crate) fn of_literal(&self, path: PathId, about: About, literal: &Literal) -> Key {
         self.make(path, about, |state| write_literal(literal, state))
     }
 
-    pub(crate) fn of_pattern(&self, path: PathId, source: &str) -> u64 {
+    pub(crate) fn of_pattern(&self, path: PathId, source: &str) -> Key {
         self.make(path, About::Pattern, |state| source.hash(state))
     }
 
-    /// The mark of one side of a bound at a path.
-    pub(crate) fn mark_of_bound(&self, path: PathId, side: Side, bound: u64) -> u16 {
-        mark(self.hasher.hash_one((path, side, bound)))
-    }
-
-    pub(crate) fn of_path(&self, path: PathId) -> u64 {
+    pub(crate) fn of_path(&self, path: PathId) -> Key {
         self.make(path, About::Exists, |_| {})
     }
 
-    fn make(&self, path: PathId, about: About, write: impl FnOnce(&mut std::hash::DefaultHasher)) -> u64 {
-        let mut state = self.hasher.build_hasher();
-        (path, about).hash(&mut state);
-        write(&mut state);
-        state.finish()
+    #[inline]
+    fn make(&self, path: PathId, about: About, write: impl Fn(&mut foldhash::quality::FoldHasher<'_>)) -> Key {
+        let [hash, check] = self.hashers.each_ref().map(|hasher| {
+            let mut state = hasher.build_hasher();
+            state.write_u64(u64::from(path) << 8 | about as u64);
+            write(&mut state);
+            state.finish()
+        });
+        Key { hash, check: check as u32 }
     }
 
     #[inline]
-    pub(crate) fn get(&self, key: u64) -> Option<&Filed> {
-        self.table.find(key, |filed| filed.key == key)
+    pub(crate) fn get(&self, key: Key) -> Option<&Filed> {
+        self.all.get(self.number(key)?)
     }
 
-    /// Counts one more mention.
-    pub(crate) fn mention(&mut self, key: u64) {
-        let new = || Filed { key, mentions: 0, gone: 0, list: List::Empty };
-        let entry = self.table.entry(key, |filed| filed.key == key, |filed| filed.key);
-        entry.or_insert_with(new).get_mut().mentions += 1;
+    #[inline]
+    fn number(&self, key: Key) -> Option<u32> {
+        let is_it = |number: &u32| self.all.get(*number).is_some_and(|filed| filed.is(key));
+        self.table.find(key.hash, is_it).copied()
     }
 
-    /// Counts one mention less, and forgets a key without any.
-    pub(crate) fn unmention(&mut self, key: u64) {
-        if let Ok(mut entry) = self.table.find_entry(key, |filed| filed.key == key) {
-            entry.get_mut().mentions -= 1;
-            if entry.get().mentions == 0 {
-                entry.remove();
-            }
+    fn get_mut(&mut self, key: Key) -> Option<&mut Filed> {
+        self.all.get_mut(self.number(key)?)
+    }
+
+    fn used(&mut self, key: Key) -> Option<&mut Filed> {
+        let number = self.number(key).unwrap_or_else(|| {
+            let Key { hash, check } = key;
+            let new = Filed { hash, check, asked: 0, excluded: 0, mark: 0, absence: 0, list: List::Empty };
+            let (number, all) = (self.all.insert(new), &self.all);
+            self.table.insert_unique(hash, number, |number| all.get(*number).map_or(0, |filed| filed.hash));
+            number
+        });
+        self.all.get_mut(number)
+    }
+
+    /// Counts one more filter that asks for a key.
+    pub(crate) fn ask(&mut self, key: Key) {
+        if let Some(filed) = self.used(key) {
+            filed.asked += 1;
         }
     }
 
-    /// Files a filter under a key that it mentions.
-    pub(crate) fn file(&mut self, key: u64, entry: Entry) {
-        if let Some(filed) = self.table.find_mut(key, |filed| filed.key == key) {
-            filed.list.push(entry);
+    /// Counts one more filter that rules a key out.
+    pub(crate) fn exclude(&mut self, key: Key) {
+        if let Some(filed) = self.used(key) {
+            filed.excluded += 1;
         }
     }
 
-    /// Takes note that a filter under a key is gone; its entry stays for a while and does no harm, because whoever has
-    /// its slot by then is asked and decides. Gives the list back when half of it is of that kind, to be tidied.
-    #[must_use]
-    pub(crate) fn unfile(&mut self, key: u64) -> Option<Vec<Entry>> {
-        let filed = self.table.find_mut(key, |filed| filed.key == key)?;
-        filed.gone += 1;
-        (filed.gone as usize * 2 > filed.list.len()).then(|| filed.list.entries())
+    /// Takes one [`Self::ask`] back.
+    pub(crate) fn unask(&mut self, key: Key, empty: &mut Present) {
+        if let Some(filed) = self.get_mut(key) {
+            filed.asked -= 1;
+        }
+        self.forget_unused(key, empty);
     }
 
-    /// Puts a list in order again.
-    pub(crate) fn tidy(&mut self, key: u64, entries: Vec<Entry>) {
-        if let Some(filed) = self.table.find_mut(key, |filed| filed.key == key) {
-            filed.gone = 0;
-            filed.list = List::of(entries);
+    /// Takes one [`Self::exclude`] back.
+    pub(crate) fn unexclude(&mut self, key: Key, empty: &mut Present) {
+        if let Some(filed) = self.get_mut(key) {
+            filed.excluded -= 1;
+        }
+        self.forget_unused(key, empty);
+    }
+
+    fn forget_unused(&mut self, key: Key, empty: &mut Present) {
+        if self.get(key).is_none_or(|filed| filed.asked > 0 || filed.excluded > 0) {
+            return;
+        }
+        let is_it = |number: &u32| self.all.get(*number).is_some_and(|filed| filed.is(key));
+        let Ok(entry) = self.table.find_entry(key.hash, is_it) else { return };
+        let (number, _) = entry.remove();
+        let Some(filed) = self.all.remove(number) else { return };
+        empty.clear(filed.absence);
+        empty.set(0);
+        self.marks.free.extend([filed.mark, filed.absence].into_iter().filter(|mark| *mark != 0));
+    }
+
+    /// The mark of a key, as long as there are some left.
+    pub(crate) fn mark(&mut self, key: Key) -> Option<u16> {
+        let filed = self.all.get_mut(self.number(key)?)?;
+        if filed.mark == 0 {
+            filed.mark = self.marks.take()?;
+        }
+        Some(filed.mark)
+    }
+
+    /// The mark of a key's absence, which a document without anything has.
+    pub(crate) fn mark_of_absence(&mut self, key: Key, empty: &mut Present) -> Option<u16> {
+        let filed = self.all.get_mut(self.number(key)?)?;
+        if filed.absence == 0 {
+            filed.absence = self.marks.take()?;
+            empty.set(filed.absence);
+        }
+        Some(filed.absence)
+    }
+
+    /// Files a filter under a key that it asks for, and tells the key's number.
+    pub(crate) fn file(&mut self, key: Key, row: Row) -> Option<u32> {
+        let number = self.number(key)?;
+        self.all.get_mut(number)?.list.push(row);
+        Some(number)
+    }
+
+    /// Takes a filter out of the list under a key, where it stands with that first mark.
+    pub(crate) fn unfile(&mut self, number: u32, slot: u32, first: u16) {
+        if let Some(filed) = self.all.get_mut(number) {
+            filed.list.remove(slot, first);
         }
     }
 }
 
 fn write_text(text: &str, state: &mut impl Hasher) {
-    (3u8, text).hash(state);
+    state.write_u8(3);
+    state.write(text.as_bytes());
+    state.write_usize(text.len());
 }
 
 fn write_number(number: f64, state: &mut impl Hasher) {
@@ -251,81 +383,8 @@ fn write_node(node: Node<'_>, state: &mut impl Hasher) {
         Kind::Object => {
             (5u8, node.len()).hash(state);
             for (name, member) in node.members() {
-                name.hash(state);
+                write_text(name, state);
                 write_node(member, state);
-            }
-        }
-    }
-}
-
-/// The marks of what a document has, and the lists under its keys.
-pub(crate) struct Present<'a> {
-    marks: Box<[u64; MARK_WORDS]>,
-    lists: Vec<&'a List>,
-}
-
-const MARK_WORDS: usize = 1 << (16 - 6);
-
-impl<'a> Present<'a> {
-    pub(crate) fn new() -> Self {
-        let mut present = Self { marks: Box::new([0; MARK_WORDS]), lists: Vec::new() };
-        present.set(NO_MARK);
-        present
-    }
-
-    /// Looks up the keys of a document.
-    pub(crate) fn look_up(&mut self, mut document: Vec<u64>, keys: &'a Keys) {
-        document.sort_unstable();
-        document.dedup();
-        for filed in document.into_iter().filter_map(|key| keys.get(key)) {
-            self.set(mark(filed.key));
-            self.lists.push(&filed.list);
-        }
-    }
-
-    pub(crate) fn set(&mut self, mark: u16) {
-        if let Some(word) = self.marks.get_mut(usize::from(mark >> 6)) {
-            *word |= 1 << (mark & 63);
-        }
-    }
-
-    #[inline(always)]
-    fn has_mark(&self, mark: u16) -> bool {
-        self.marks.get(usize::from(mark >> 6)).is_some_and(|word| word >> (mark & 63) & 1 == 1)
-    }
-
-    /// Whether the document has all that these marks stand for, as far as marks can tell.
-    #[inline(always)]
-    pub(crate) fn has(&self, marks: &Marks) -> bool {
-        let [first, second, third, fourth, one, other] = *marks;
-        self.has_mark(first)
-            && self.has_mark(second)
-            && self.has_mark(third)
-            && self.has_mark(fourth)
-            && (self.has_mark(one) || self.has_mark(other))
-    }
-
-    /// The filters in the lists that have all their marks.
-    pub(crate) fn candidates(&self, out: &mut Vec<u32>) {
-        for list in &self.lists {
-            match list {
-                List::Empty => {}
-                List::One(entry) => self.walk(std::slice::from_ref(entry), out),
-                List::Many(entries) => self.walk(entries, out),
-                List::Grouped(groups) => {
-                    groups
-                        .iter()
-                        .filter(|(mark, _)| self.has_mark(**mark))
-                        .for_each(|(_, group)| self.walk(group, out));
-                }
-            }
-        }
-    }
-
-    fn walk(&self, entries: &[Entry], out: &mut Vec<u32>) {
-        for entry in entries {
-            if self.has(&entry.marks) {
-                out.push(entry.slot);
             }
         }
     }

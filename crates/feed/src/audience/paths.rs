@@ -1,22 +1,30 @@
 //! RFC 0020 §3.2: all paths that filters look at, as one tree of steps that a document is walked along once.
 //!
-//! A step is a state: a value is in as many states as there are beginnings of paths that lead to it. Only `**` leaves a
-//! state behind in everything below, so only such a state can be reached in two ways.
+//! A step is a state: a value is in as many states as there are beginnings of paths that lead to it. Before the first
+//! `**` there is one way into a state, and the document is followed along the steps. A `**` leaves a state behind in
+//! everything below, so only from there on a state can be reached in two ways, and all states of a value are one set.
 //!
 //! INVARIANT: a step is kept as long as some path ends in it or leads through it.
 
 use super::slab::Slab;
 use aql::{Path, Segment};
+use foldhash::quality::RandomState;
 use hashbrown::HashTable;
-use json::{Kind, Node};
+use json::{Key, Kind, Node};
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 
 /// The step in which a path ends; it stands for the path.
 pub(crate) type PathId = u32;
 
 const ROOT: u32 = 0;
 const NONE: u32 = u32::MAX;
+
+/// Steps by name that are tried one by one.
+const FEW_MAX: usize = 32;
+
+/// Steps by name that are compared sooner than a name is hashed.
+const SCANNED_MAX: usize = 4;
 
 /// All paths.
 #[derive(Clone, Debug)]
@@ -25,7 +33,7 @@ pub(crate) struct Paths {
     /// Steps by name, under the step before and the name.
     named: HashTable<u32>,
     /// The same steps where the name is an index, for arrays.
-    indexed: HashMap<(u32, usize), u32>,
+    indexed: HashMap<(u32, usize), u32, RandomState>,
     hasher: RandomState,
 }
 
@@ -38,6 +46,8 @@ struct Step {
     /// Steps by name from here, and how many of those names are indices.
     named: u32,
     indexed: u32,
+    /// The steps by name themselves, unless there were too many of them once.
+    few: Option<Vec<(Key, u32)>>,
     /// Predicates whose path ends here.
     users: u32,
     plain: bool,
@@ -59,15 +69,27 @@ pub(crate) struct Asks {
     pub(crate) elements: u32,
     pub(crate) exists: u32,
     pub(crate) patterns: u32,
-    pub(crate) ranges: u32,
     /// Predicates that search texts.
     pub(crate) texts: u32,
+    /// The comparisons with numbers, and with moments.
+    pub(crate) ranges: [Option<u32>; 2],
 }
 
 impl Step {
     fn new(before: u32, by: By, plain: bool) -> Self {
         let asks = Asks::default();
-        Self { before, by, each: NONE, descend: NONE, named: 0, indexed: 0, users: 0, plain, asks }
+        Self {
+            before,
+            by,
+            each: NONE,
+            descend: NONE,
+            named: 0,
+            indexed: 0,
+            few: Some(Vec::new()),
+            users: 0,
+            plain,
+            asks,
+        }
     }
 
     fn is_idle(&self) -> bool {
@@ -79,7 +101,7 @@ impl Default for Paths {
     fn default() -> Self {
         let mut steps = Slab::default();
         steps.insert(Step::new(NONE, By::Each, true));
-        Self { steps, named: HashTable::new(), indexed: HashMap::new(), hasher: RandomState::new() }
+        Self { steps, named: HashTable::new(), indexed: HashMap::default(), hasher: RandomState::default() }
     }
 }
 
@@ -109,8 +131,9 @@ impl Paths {
         self.steps.get(path).is_some_and(|step| step.plain)
     }
 
-    pub(crate) fn asks(&self, path: PathId) -> Asks {
-        self.steps.get(path).map(|step| step.asks).unwrap_or_default()
+    #[inline]
+    pub(crate) fn asks(&self, path: PathId) -> Option<&Asks> {
+        self.steps.get(path).map(|step| &step.asks)
     }
 
     pub(crate) fn asks_mut(&mut self, path: PathId) -> Option<&mut Asks> {
@@ -155,9 +178,11 @@ impl Paths {
         }
         if let Some(step) = self.steps.get_mut(before) {
             match segment {
-                Segment::Name { index, .. } => {
+                Segment::Name { key, index } => {
                     step.named += 1;
                     step.indexed += u32::from(index.is_some());
+                    step.few = step.few.take().filter(|few| few.len() < FEW_MAX);
+                    step.few.iter_mut().for_each(|few| few.push((key.clone(), made)));
                 }
                 Segment::Each => step.each = made,
                 Segment::Descend => step.descend = made,
@@ -183,6 +208,7 @@ impl Paths {
                 By::Name(_, index) => {
                     before.named -= 1;
                     before.indexed -= u32::from(index.is_some());
+                    before.few.iter_mut().for_each(|few| few.retain(|(_, step)| *step != number));
                 }
                 By::Each => before.each = NONE,
                 By::Descend => before.descend = NONE,
@@ -193,10 +219,8 @@ impl Paths {
 
     /// Everything that some path reaches in a document.
     pub(crate) fn walk(&self, document: Node<'_>) -> Reached {
-        let mut walk = Walk { paths: self, states: Vec::new(), reached: Vec::new() };
-        walk.states.push(ROOT);
-        walk.rest(0, 0);
-        walk.visit(document, 0);
+        let mut walk = Walk { paths: self, states: Vec::new(), reached: Vec::with_capacity(64) };
+        walk.follow(document, ROOT);
         walk.reached.sort_unstable();
         Reached(walk.reached)
     }
@@ -214,8 +238,13 @@ impl Reached {
         rest.iter().take_while(move |(known, _)| *known == path).map(|(_, position)| *position)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (PathId, u32)> {
-        self.0.iter().copied()
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> Option<(PathId, u32)> {
+        self.0.get(place).copied()
     }
 }
 
@@ -227,6 +256,53 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Follows the steps from a value in the one state it has.
+    fn follow(&mut self, node: Node<'_>, state: u32) {
+        let Some(step) = self.paths.steps.get(state) else { return };
+        if step.users > 0 {
+            self.reached.push((state, node.position() as u32));
+        }
+        if step.named > 0 {
+            self.follow_names(node, state, step);
+        }
+        if step.each != NONE {
+            node.children().for_each(|child| self.follow(child, step.each));
+        }
+        if step.descend != NONE {
+            self.states.push(step.descend);
+            self.rest(0, 0);
+            self.visit(node, 0);
+            self.states.clear();
+        }
+    }
+
+    fn follow_names(&mut self, node: Node<'_>, state: u32, step: &Step) {
+        match (node.kind(), &step.few) {
+            (Kind::Object, Some(few)) if few.len() <= 2 * node.len() => {
+                for (key, next) in few {
+                    if let Some(child) = node.get_key(key) {
+                        self.follow(child, *next);
+                    }
+                }
+            }
+            (Kind::Object, _) => {
+                for (name, child) in node.members() {
+                    if let Some(next) = self.paths.by_name(state, name) {
+                        self.follow(child, next);
+                    }
+                }
+            }
+            (Kind::Array, _) if step.indexed > 0 => {
+                for (position, child) in node.elements().enumerate() {
+                    if let Some(next) = self.paths.indexed.get(&(state, position)) {
+                        self.follow(child, *next);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Visits a value whose states begin at `first`.
     fn visit(&mut self, node: Node<'_>, first: usize) {
         let end = self.states.len();
@@ -236,13 +312,12 @@ impl Walk<'_> {
         match node.kind() {
             Kind::Object => {
                 for (name, child) in node.members() {
-                    self.enter(
-                        first..end,
-                        child,
-                        |paths, state, step| {
-                            if step.named > 0 { paths.by_name(state, name) } else { None }
-                        },
-                    );
+                    self.enter(first..end, child, |paths, state, step| match &step.few {
+                        Some(few) if few.len() <= SCANNED_MAX => {
+                            few.iter().find(|(key, _)| key.name() == name).map(|(_, next)| *next)
+                        }
+                        _ => paths.by_name(state, name),
+                    });
                 }
             }
             Kind::Array => {

@@ -5,8 +5,9 @@ use super::paths::{PathId, Paths};
 use super::slab::Slab;
 use super::texts::{Texts, searches};
 use aql::{Bound, Leaf, List, Predicate};
+use foldhash::quality::RandomState;
 use hashbrown::HashTable;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher};
 
 /// A predicate at a path, and how many leaves are it.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ pub(crate) enum Program {
     Long(Box<[u32]>),
 }
 
-const SHORT_MAX: usize = 11;
+const SHORT_MAX: usize = 9;
 
 const KIND: u32 = 30;
 const LEAF: u32 = 0;

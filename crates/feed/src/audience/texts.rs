@@ -5,6 +5,7 @@
 
 use super::paths::PathId;
 use aql::{Literal, Pattern, Predicate};
+use foldhash::quality::RandomState;
 use memchr::memmem;
 use std::collections::HashMap;
 
@@ -14,8 +15,8 @@ const RUN_MAX: usize = 3;
 /// Text-searching predicates of all paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
-    runs: HashMap<(PathId, u32), Vec<u32>>,
-    paths: HashMap<PathId, AtPath>,
+    runs: HashMap<(PathId, u32), Vec<u32>, RandomState>,
+    paths: HashMap<PathId, AtPath, RandomState>,
 }
 
 #[derive(Clone, Debug, Default)]
