@@ -7,13 +7,12 @@
 //! around meanwhile is a number: a slot that is put together from its parts and moved as a whole right after makes the
 //! processor wait, and that was a third of a translation.
 //!
-//! INVARIANT: numbers are finite and within ±(2^53 − 1); an object has as many values as its [`Shape`] has names.
+//! INVARIANT: numbers are finite and within ±(2^53 − 1); an object has as many values as its shape has names.
 
 use crate::document::{Document, Node, SHORT_MAX, Slot, Span};
 use crate::parse::INTEGER_MAX;
-use crate::shape::Shape;
+use crate::shape::{Form, Growing};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// A document that is being built; its room is used again by the next one.
 #[derive(Debug, Default)]
@@ -28,7 +27,29 @@ pub struct Builder {
     room: usize,
     /// Bytes of the names of all objects.
     names: usize,
+    /// The shapes of what is built.
+    shapes: Growing,
+    /// The families of documents that were copied from, the last one first.
+    met: Vec<Met>,
 }
+
+/// Another family, and where its shapes stand among ours.
+#[derive(Debug, Default)]
+struct Met {
+    family: u64,
+    places: Vec<Option<Placed>>,
+}
+
+/// A shape among ours.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    position: u32,
+    /// Bytes of its names.
+    bytes: u32,
+}
+
+/// Families whose shapes are remembered: that of the sources, that of what a mapping brings, our own.
+const FAMILIES_MET_MAX: usize = 4;
 
 /// A value whose container is still open.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +105,8 @@ impl Slots {
     }
 
     #[inline(never)]
-    fn object(&mut self, first: u32, shape: &Arc<Shape>) {
-        self.0.push(Slot::Object { first, shape: shape.clone() });
+    fn object(&mut self, first: u32, len: u32, shape: u32) {
+        self.0.push(Slot::Object { first, len, shape });
     }
 
     #[inline]
@@ -93,9 +114,19 @@ impl Slots {
         self.0.len() as u32
     }
 
-    #[inline]
-    fn take(&mut self, position: u32) -> Slot {
-        self.0.get_mut(position as usize).map_or(Slot::Null, |slot| std::mem::replace(slot, Slot::Null))
+    /// Moves a value here that was written just now: by its parts, since what is read wider than it was written waits.
+    fn moved(&mut self, slot: Option<&mut Slot>) {
+        let Some(slot) = slot else { return self.null() };
+        match slot {
+            Slot::Null => self.null(),
+            Slot::Bool(value) => self.bool(*value),
+            Slot::Number(number) => self.number(*number),
+            Slot::Short { len, bytes } => self.short(*len, bytes),
+            Slot::Long(span) => self.long(*span),
+            Slot::Array { first, len } => self.array(*first, *len),
+            Slot::Object { first, len, shape } => self.object(*first, *len, *shape),
+        }
+        *slot = Slot::Null;
     }
 }
 
@@ -104,9 +135,46 @@ impl Builder {
     pub fn clear(&mut self) {
         self.slots.0.clear();
         self.text.clear();
+        self.empty();
+    }
+
+    /// Ready for the next document, whose numbers may be those of another family.
+    fn empty(&mut self) {
         self.pieces.0.clear();
         self.pending.clear();
         self.names = 0;
+        if self.shapes.is_full() {
+            self.shapes = Growing::default();
+            self.met.clear();
+        }
+    }
+
+    /// Which of the shapes here an object of another document has.
+    #[inline]
+    fn placed(&mut self, from: &Document, shape: u32) -> Placed {
+        let met = self.met.first().filter(|met| met.family == from.family.number());
+        match met.and_then(|met| *met.places.get(shape as usize)?) {
+            Some(placed) => placed,
+            None => self.meet(from, shape),
+        }
+    }
+
+    #[cold]
+    fn meet(&mut self, from: &Document, shape: u32) -> Placed {
+        let family = from.family.number();
+        let at = self.met.iter().position(|met| met.family == family).unwrap_or_else(|| {
+            self.met.truncate(FAMILIES_MET_MAX - 1);
+            self.met.push(Met { family, places: Vec::new() });
+            self.met.len() - 1
+        });
+        self.met.swap(0, at);
+        let names = from.family.get(shape).cloned().unwrap_or_default();
+        let placed = Placed { position: self.shapes.position(&names), bytes: names.text_bytes() as u32 };
+        if let Some(Met { places, .. }) = self.met.first_mut() {
+            places.resize(places.len().max(shape as usize + 1), None);
+            places.get_mut(shape as usize).into_iter().for_each(|place| *place = Some(placed));
+        }
+        placed
     }
 
     /// At least [`Document::written_bytes`] of what is finished with this; known without counting.
@@ -131,10 +199,11 @@ impl Builder {
                 let first = self.copied_run(*first, *len as usize, from);
                 self.pieces.array(first, *len);
             }
-            Slot::Object { first, shape } => {
-                let first = self.copied_run(*first, shape.len(), from);
-                self.names += shape.text_bytes();
-                self.pieces.object(first, shape);
+            Slot::Object { first, len, shape } => {
+                let first = self.copied_run(*first, *len as usize, from);
+                let shape = self.placed(from, *shape);
+                self.names += shape.bytes as usize;
+                self.pieces.object(first, *len, shape.position);
             }
             slot => scalar(slot, from, &mut self.pieces, &mut self.text),
         }
@@ -177,11 +246,12 @@ impl Builder {
                     inside &= *first >= start;
                     self.slots.array(first.wrapping_sub(start).wrapping_add(base), *len);
                 }
-                Slot::Object { first, shape } => {
-                    owned += shape.len();
+                Slot::Object { first, len, shape } => {
+                    owned += *len as usize;
                     inside &= *first >= start;
-                    self.names += shape.text_bytes();
-                    self.slots.object(first.wrapping_sub(start).wrapping_add(base), shape);
+                    let shape = self.placed(from, *shape);
+                    self.names += shape.bytes as usize;
+                    self.slots.object(first.wrapping_sub(start).wrapping_add(base), *len, shape.position);
                 }
                 slot => scalar(slot, from, &mut self.slots, &mut self.text),
             }
@@ -200,7 +270,7 @@ impl Builder {
         let first = self.slots.len();
         for pending in self.pending.drain(open.0.min(self.pending.len())..) {
             match pending {
-                Pending::Ready(piece) => self.slots.0.push(self.pieces.take(piece.0)),
+                Pending::Ready(piece) => self.slots.moved(self.pieces.0.get_mut(piece.0 as usize)),
                 Pending::Copied(position) => {
                     let slot = from.slots.get(position as usize).unwrap_or(&Slot::Null);
                     scalar(slot, from, &mut self.slots, &mut self.text);
@@ -271,13 +341,13 @@ impl Builder {
             Value::Object(members) => {
                 let mut members: Vec<_> = members.iter().collect();
                 members.sort_unstable_by(|left, right| crate::compare_keys(left.0, right.0));
-                let shape = Shape::of(members.iter().map(|(name, _)| name.as_str()))?;
+                let mut form = Form::of(members.iter().map(|(name, _)| name.as_str()))?;
                 let open = self.open();
                 for (_, value) in members {
                     let value = self.value(value)?;
                     self.push(value);
                 }
-                Some(self.object(open, &shape, &Document::default()))
+                Some(self.object(open, &mut form, &Document::default()))
             }
         }
     }
@@ -329,56 +399,67 @@ impl Builder {
     ///
     /// A value too many is left out and one too few is `null`, so that no name has the value of another object.
     #[inline]
-    pub fn object(&mut self, open: Open, shape: &Arc<Shape>, from: &Document) -> Piece {
-        debug_assert_eq!(self.pushed(open), shape.len(), "as many values as names");
-        while self.pushed(open) < shape.len() {
+    pub fn object(&mut self, open: Open, form: &mut Form, from: &Document) -> Piece {
+        let placed = Placed { position: form.position(&mut self.shapes), bytes: form.shape().text_bytes() as u32 };
+        self.object_of(open, placed, form.shape().len(), from)
+    }
+
+    /// Closes an object that has the names of another one; see [`Builder::object`].
+    pub fn object_like(&mut self, open: Open, like: Node<'_>, from: &Document) -> Option<Piece> {
+        let Slot::Object { len, shape, .. } = like.slot() else { return None };
+        let placed = self.placed(like.document(), *shape);
+        Some(self.object_of(open, placed, *len as usize, from))
+    }
+
+    #[inline]
+    fn object_of(&mut self, open: Open, shape: Placed, len: usize, from: &Document) -> Piece {
+        debug_assert_eq!(self.pushed(open), len, "as many values as names");
+        while self.pushed(open) < len {
             let null = self.null();
             self.push(null);
         }
-        self.pending.truncate(open.0 + shape.len());
-        self.names += shape.text_bytes();
+        self.pending.truncate(open.0 + len);
+        self.names += shape.bytes as usize;
         let first = self.lay(open, from);
-        self.pieces.object(first, shape);
+        self.pieces.object(first, len as u32, shape.position);
         self.last()
     }
 
     /// The object that was closed last, with one more member; none if it has that name, or was not the last.
     pub fn with_member(&mut self, object: Piece, name: &str, value: Piece) -> Option<Piece> {
-        let Some(Slot::Object { first, shape }) = self.pieces.0.get(object.0 as usize) else { return None };
+        let Some(Slot::Object { first, shape, .. }) = self.pieces.0.get(object.0 as usize) else { return None };
+        let shape = self.shapes.family().get(*shape)?;
         let position = shape.gap(name)?;
         if *first as usize + shape.len() != self.slots.0.len() {
             return None;
         }
         let before = (0..position).map(|place| shape.name(place));
         let after = (position..shape.len()).map(|place| shape.name(place));
-        let longer = Shape::of(before.chain([name]).chain(after))?;
+        let mut longer = Form::of(before.chain([name]).chain(after))?;
         let (open, first, len) = (self.open(), *first as usize, shape.len());
         for number in 0..=len {
             if number == position {
                 self.push(value);
             }
             if number < len {
-                let member = self.slots.take((first + number) as u32);
-                self.pieces.0.push(member);
+                self.pieces.moved(self.slots.0.get_mut(first + number));
                 self.push(self.last());
             }
         }
         self.slots.0.truncate(first);
-        Some(self.object(open, &longer, &Document::default()))
+        Some(self.object(open, &mut longer, &Document::default()))
     }
 
     /// The document of a finished value; the builder is empty again.
     pub fn finish(&mut self, root: Piece) -> Document {
-        let root = self.pieces.take(root.0);
-        self.slots.0.push(root);
-        self.pending.clear();
-        self.pieces.0.clear();
+        self.slots.moved(self.pieces.0.get_mut(root.0 as usize));
         // Documents of a kind have as many values as each other, and then nothing is moved; their texts differ in length.
         let slots = std::mem::replace(&mut self.slots.0, Vec::with_capacity(self.room));
         self.room = slots.len();
-        let document = Document { slots: slots.into(), text: self.text.as_str().into() };
+        let family = self.shapes.family().clone();
+        let document = Document { slots: slots.into(), text: self.text.as_str().into(), family };
         self.text.clear();
-        self.names = 0;
+        self.empty();
         document
     }
 }
@@ -392,10 +473,8 @@ fn scalar(slot: &Slot, from: &Document, to: &mut Slots, text: &mut String) {
             text.push_str(span.of(&from.text));
             to.long(Span { start, len: span.len });
         }
-        Slot::Short { len, bytes } => to.short(*len, bytes),
-        Slot::Number(number) => to.number(*number),
-        Slot::Bool(value) => to.bool(*value),
-        Slot::Null | Slot::Array { .. } | Slot::Object { .. } => to.null(),
+        Slot::Array { .. } | Slot::Object { .. } => to.null(),
+        Slot::Null | Slot::Bool(_) | Slot::Number(_) | Slot::Short { .. } => to.0.push(*slot),
     }
 }
 
@@ -404,8 +483,7 @@ fn scalar(slot: &Slot, from: &Document, to: &mut Slots, text: &mut String) {
 fn beginning<'a>(mut run: &'a [Slot], mut first: u32, from: &'a Document) -> u32 {
     loop {
         let inner = run.iter().filter_map(|slot| match slot {
-            Slot::Array { first, len } if *len > 0 => Some((*first, *len as usize)),
-            Slot::Object { first, shape } if !shape.is_empty() => Some((*first, shape.len())),
+            Slot::Array { first, len } | Slot::Object { first, len, .. } if *len > 0 => Some((*first, *len as usize)),
             _ => None,
         });
         let Some((earliest, len)) = inner.min_by_key(|(first, _)| *first).filter(|(inner, _)| *inner < first) else {
@@ -426,13 +504,14 @@ impl Document {
 
     /// About as many bytes as the document has when it is written; found without walking it.
     pub fn written_bytes(&self) -> usize {
+        let names = |shape: u32| self.family.get(shape).map_or(0, |shape| shape.text_bytes());
         let bytes = |slot: &Slot| match slot {
             Slot::Null | Slot::Bool(_) => 5,
             Slot::Number(_) => 8,
             Slot::Short { len, .. } => usize::from(*len) + 2,
             Slot::Long(span) => span.len as usize + 2,
             Slot::Array { len, .. } => 2 + *len as usize,
-            Slot::Object { shape, .. } => 2 + shape.text_bytes() + 4 * shape.len(),
+            Slot::Object { len, shape, .. } => 2 + names(*shape) + 4 * *len as usize,
         };
         self.slots.iter().map(bytes).sum()
     }

@@ -8,7 +8,7 @@
 
 use crate::parse::{Limits, ParseError, parse};
 use crate::pointer::index;
-use crate::shape::{Key, Near, Shape, Shapes, hash};
+use crate::shape::{Family, Key, Near, Shape, ShapeId, Shapes, hash};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -18,17 +18,19 @@ pub struct Document {
     /// The outermost value is the last slot: children are complete before their container.
     pub(crate) slots: Box<[Slot]>,
     pub(crate) text: Box<str>,
+    /// The names of its objects, and of others.
+    pub(crate) family: Family,
 }
 
 /// The document `null`.
 impl Default for Document {
     fn default() -> Self {
-        Self { slots: [Slot::Null].into(), text: "".into() }
+        Self { slots: [Slot::Null].into(), text: "".into(), family: Family::default() }
     }
 }
 
 /// One value; containers name the run of slots that holds their children.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Slot {
     Null,
     Bool(bool),
@@ -43,10 +45,11 @@ pub(crate) enum Slot {
         first: u32,
         len: u32,
     },
-    /// As many members as its shape has names.
+    /// As many members as its shape has names; the shape is told by its position in the document's family.
     Object {
         first: u32,
-        shape: Arc<Shape>,
+        len: u32,
+        shape: u32,
     },
 }
 
@@ -265,8 +268,7 @@ impl<'a> Node<'a> {
     /// How many elements or members a container has; zero for scalars.
     pub fn len(self) -> usize {
         match self.slot() {
-            Slot::Array { len, .. } => *len as usize,
-            Slot::Object { shape, .. } => shape.len(),
+            Slot::Array { len, .. } | Slot::Object { len, .. } => *len as usize,
             _ => 0,
         }
     }
@@ -296,22 +298,31 @@ impl<'a> Node<'a> {
     /// A memory belongs to one key: use it with that key only.
     #[inline]
     pub fn get_near(self, key: &Key, near: &mut Near) -> Option<Self> {
-        let Slot::Object { first, shape } = self.slot() else { return None };
-        near.find(key, shape).map(|position| self.sibling(*first, position))
+        let Slot::Object { first, shape, .. } = self.slot() else { return None };
+        near.find(key, &self.document.family, *shape).map(|position| self.sibling(*first, position))
     }
 
     fn shape(self) -> Option<(u32, &'a Shape)> {
         match self.slot() {
-            Slot::Object { first, shape } => Some((*first, shape)),
+            Slot::Object { first, shape, .. } => Some((*first, self.document.family.get(*shape)?)),
             _ => None,
         }
     }
 
-    /// The names of an object, as one thing; objects with the same address of it have the same names.
+    /// The names of an object.
     #[inline]
     pub fn names(self) -> Option<&'a Arc<Shape>> {
         match self.slot() {
-            Slot::Object { shape, .. } => Some(shape),
+            Slot::Object { shape, .. } => self.document.family.get(*shape),
+            _ => None,
+        }
+    }
+
+    /// Which names an object has; to be compared without looking at them.
+    #[inline]
+    pub fn shape_id(self) -> Option<ShapeId> {
+        match self.slot() {
+            Slot::Object { shape, .. } => Some(self.document.family.id(*shape)),
             _ => None,
         }
     }
@@ -320,8 +331,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn child(self, position: usize) -> Option<Self> {
         let (first, len) = match self.slot() {
-            Slot::Array { first, len } => (*first, *len as usize),
-            Slot::Object { first, shape } => (*first, shape.len()),
+            Slot::Array { first, len } | Slot::Object { first, len, .. } => (*first, *len as usize),
             _ => return None,
         };
         (position < len).then_some(self.sibling(first, position))
@@ -362,7 +372,7 @@ impl<'a> Node<'a> {
     /// The members of an object, in RFC 8785 key order; nothing for other values.
     pub fn members(self) -> Members<'a> {
         let (first, len) = match self.slot() {
-            Slot::Object { first, shape } => (*first, shape.len() as u32),
+            Slot::Object { first, len, .. } => (*first, *len),
             _ => (0, 0),
         };
         let values = Elements { document: self.document, positions: first..first + len };
@@ -373,8 +383,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn children(self) -> Elements<'a> {
         let (first, len) = match self.slot() {
-            Slot::Array { first, len } => (*first, *len),
-            Slot::Object { first, shape } => (*first, shape.len() as u32),
+            Slot::Array { first, len } | Slot::Object { first, len, .. } => (*first, *len),
             _ => (0, 0),
         };
         Elements { document: self.document, positions: first..first + len }
@@ -448,8 +457,8 @@ impl PartialEq for Node<'_> {
                 left == right && self.elements().eq(other.elements())
             }
             // Members stand in one order in every document, so equal objects are equal member by member.
-            (Slot::Object { shape: left, .. }, Slot::Object { shape: right, .. }) => {
-                left.len() == right.len() && self.members().eq(other.members())
+            (Slot::Object { len: left, .. }, Slot::Object { len: right, .. }) => {
+                left == right && self.members().eq(other.members())
             }
             _ => false,
         }

@@ -28,4 +28,4 @@ pub use serde_json::{Value, json};
 
 /// The members of a [`Value`] that is an object.
 pub type Map = serde_json::Map<String, Value>;
-pub use shape::{Key, Near, Shape, Shapes};
+pub use shape::{Form, Key, Near, Shape, ShapeId, Shapes};

@@ -163,6 +163,7 @@ pub(crate) fn parse(bytes: &[u8], limits: &Limits, shapes: &mut Shapes) -> Resul
         let limit = exceeded(limits, "bytes", limits.bytes, bytes.len());
         return Err(ParseError { code: Code::TooLarge, at: Pointer::root(), offset: 0, limit: Some(limit) });
     }
+    shapes.begin();
     match std::str::from_utf8(bytes) {
         Ok(text) => Parser::new(text, limits, shapes).document(),
         Err(error) => {
@@ -252,7 +253,10 @@ impl<'a> Parser<'a> {
 
     fn document(mut self) -> Result<Document, ParseError> {
         match self.read() {
-            Ok(()) => Ok(Document { slots: self.slots.into(), text: self.text.into() }),
+            Ok(()) => {
+                let family = self.known.family().clone();
+                Ok(Document { slots: self.slots.into(), text: self.text.into(), family })
+            }
             Err(failure) => {
                 // Names are compared when their object closes, so one that stands twice may have passed unseen.
                 let (code, limit) = if self.return_to_duplicate() { (Code::DuplicateKey, None) } else { failure };
@@ -424,7 +428,7 @@ impl<'a> Parser<'a> {
                             *slot = child;
                         }
                     }
-                    Slot::Object { first: first as u32, shape: shape.clone() }
+                    Slot::Object { first: first as u32, len: len as u32, shape }
                 }
                 Err(twin) => {
                     // The refusal points at the second of the two.

@@ -110,12 +110,7 @@ const STORED: Limits = Limits {
 
 /// Reads a document that was found good before.
 pub(crate) fn read_again(bytes: &[u8]) -> Result<Document, ParseError> {
-    SHAPES.with_borrow_mut(|shapes| {
-        if shapes.is_full() {
-            *shapes = Shapes::default();
-        }
-        Document::parse_with(bytes, &STORED, shapes)
-    })
+    SHAPES.with_borrow_mut(|shapes| Document::parse_with(bytes, &STORED, shapes))
 }
 
 /// The members of an action's record that come from its manifest.

@@ -10,9 +10,8 @@ use super::function::{Derivation, Function};
 use super::path::{Path, Segment};
 use super::rule::{Body, Case, Direction, Op, Over};
 use crate::value::same;
-use json::{Document, Key, Node, Shape, Value};
+use json::{Document, Form, Key, Node, Value};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// A compiled body with those inside it.
 #[derive(Clone, Debug)]
@@ -21,11 +20,14 @@ pub(crate) struct Program {
     /// Every value that the mapping brings, as elements of one list.
     constants: Document,
     pub(crate) top: Block,
-    /// The shape of an object without members.
-    pub(crate) nothing: Arc<Shape>,
+    /// Names of objects that are written, the first without any.
+    pub(crate) forms: Vec<Form>,
     /// How many unions lie within each other: each counts once more what is in it.
     pub(crate) unions: usize,
 }
+
+/// The form of an object without members.
+pub(crate) const NOTHING: usize = 0;
 
 /// The rules of one object, or of each element of a list.
 #[derive(Clone, Debug)]
@@ -52,9 +54,9 @@ pub(crate) struct Place {
     pub(crate) read: bool,
     /// Whether a rule writes here.
     pub(crate) written: bool,
-    /// Those below that something is written to, and the shape of an object that has all of them.
+    /// Those below that something is written to, and which form an object has that has all of them.
     pub(crate) filled: Vec<usize>,
-    pub(crate) shape: Arc<Shape>,
+    pub(crate) form: usize,
     /// Whether a tag lies below that nobody sees.
     pub(crate) hides: bool,
 }
@@ -114,8 +116,8 @@ pub(crate) struct Pair {
 pub(crate) struct Kind {
     pub(crate) tag: String,
     pub(crate) member: String,
-    /// The shape of an object that has this member only.
-    pub(crate) shape: Arc<Shape>,
+    /// The form of an object that has this member only.
+    pub(crate) form: usize,
     pub(crate) block: Block,
 }
 
@@ -123,9 +125,11 @@ impl Program {
     /// Compiles a body; none if it needs what only the slow way can do.
     pub(crate) fn of(body: &Body) -> Option<Self> {
         let mut compiler = Compiler::default();
+        compiler.form([])?;
         let top = compiler.block(body, None)?;
         let constants = Document::built(&Value::Array(compiler.constants))?;
-        Some(Self { places: compiler.places, constants, top, nothing: Shape::of([])?, unions: unions(body) })
+        let (places, forms) = (compiler.places, compiler.forms);
+        Some(Self { places, constants, top, forms, unions: unions(body) })
     }
 
     #[inline]
@@ -156,6 +160,7 @@ fn unions(body: &Body) -> usize {
 struct Compiler {
     places: Vec<Place>,
     constants: Vec<Value>,
+    forms: Vec<Form>,
 }
 
 /// What a rule does at a place.
@@ -169,7 +174,7 @@ enum Use {
 impl Compiler {
     fn block(&mut self, body: &Body, hidden: Option<&str>) -> Option<Block> {
         let root = self.places.len();
-        self.places.push(Place::new(Vec::new())?);
+        self.places.push(Place::new(Vec::new()));
         self.fates(body, root)?;
         if let Some(tag) = hidden {
             let place = self.step(root, &Segment::Name(tag.into()))?;
@@ -266,7 +271,7 @@ impl Compiler {
         }
         place.below.push((Key::new(name), next));
         let path = place.path.iter().cloned().chain([segment.clone()]).collect();
-        self.places.push(Place::new(path)?);
+        self.places.push(Place::new(path));
         Some(next)
     }
 
@@ -277,11 +282,21 @@ impl Compiler {
         let fills =
             |place: &usize| self.places.get(*place).is_some_and(|place| place.written || !place.filled.is_empty());
         let filled: Vec<usize> = below.iter().map(|(_, place)| *place).filter(fills).collect();
-        let names = below.iter().filter(|(_, place)| filled.contains(place)).map(|(key, _)| key.name());
-        let shape = Shape::of(names)?;
+        let form = match filled.is_empty() {
+            true => NOTHING,
+            false => {
+                let names = below.iter().filter(|(_, place)| filled.contains(place)).map(|(key, _)| key.name());
+                self.form(names)?
+            }
+        };
         let place = self.places.get_mut(id)?;
-        (place.below, place.filled, place.shape) = (below, filled, shape);
+        (place.below, place.filled, place.form) = (below, filled, form);
         Some(())
+    }
+
+    fn form<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) -> Option<usize> {
+        self.forms.push(Form::of(names)?);
+        Some(self.forms.len() - 1)
     }
 
     fn constant(&mut self, value: &Value) -> usize {
@@ -329,14 +344,14 @@ impl Compiler {
             Direction::MemberToTag => None,
         };
         let block = self.block(&case.body, hidden)?;
-        let shape = Shape::of([case.member.as_str()])?;
-        Some(Kind { tag: case.tag.clone(), member: case.member.clone(), shape, block })
+        let form = self.form([case.member.as_str()])?;
+        Some(Kind { tag: case.tag.clone(), member: case.member.clone(), form, block })
     }
 }
 
 impl Place {
-    fn new(path: Vec<Segment>) -> Option<Self> {
-        Some(Self {
+    fn new(path: Vec<Segment>) -> Self {
+        Self {
             path,
             fate: Fate::Open,
             below: Vec::new(),
@@ -345,9 +360,9 @@ impl Place {
             read: false,
             written: false,
             filled: Vec::new(),
-            shape: Shape::of([])?,
+            form: NOTHING,
             hides: false,
-        })
+        }
     }
 
     /// Whether nothing is read, taken or written below, so that a value stays as it is.

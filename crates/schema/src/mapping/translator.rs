@@ -10,12 +10,12 @@
 use super::Mapping;
 use super::function::{Derivation, Function};
 use super::path::Segment;
-use super::program::{Act, Block, Fate, Job, Kind, Pair, Place, Program};
+use super::program::{Act, Block, Fate, Job, Kind, NOTHING, Pair, Place, Program};
 use super::rule::{Direction, Over};
 use super::translate::{Loss, LossKind, OUTPUT_BYTES_FREE, OUTPUT_FACTOR_MAX};
 use crate::refusal::Refusal;
 use crate::value::same;
-use json::{Builder, Document, Node, Piece, Pointer, Shape};
+use json::{Builder, Document, Form, Node, Open, Piece, Pointer, Shape, ShapeId};
 use std::sync::Arc;
 
 /// A mapping, ready to be applied to one document after the other.
@@ -140,6 +140,8 @@ struct Memory {
     /// For each place, what is written there.
     pieces: Vec<Put>,
     recipes: Vec<Option<Box<Recipe>>>,
+    /// The forms of the program, with what the builder notes in them.
+    forms: Vec<Form>,
     /// Which members the objects that are being written have, or lack.
     members: Vec<u32>,
     notes: Vec<Note>,
@@ -161,15 +163,16 @@ enum Put {
 /// How the members of a source object and the places of a program go together, for one shape.
 #[derive(Debug, Default)]
 struct Recipe {
+    id: Option<ShapeId>,
     names: Option<Arc<Shape>>,
     /// In the order of names.
     entries: Vec<Entry>,
-    /// Which of the entries the last object had that was written from it, and its shape.
+    /// Which of the entries the last object had that was written from it, and its form.
     wrote: Vec<u32>,
-    shape: Option<Arc<Shape>>,
-    /// Which places the last object lacked that was written out of them alone, and its shape.
+    form: Option<Form>,
+    /// Which places the last object lacked that was written out of them alone, and its form.
     missing: Vec<u32>,
-    filled_shape: Option<Arc<Shape>>,
+    filled_form: Option<Form>,
 }
 
 /// A member of a source object, a place below, or both.
@@ -278,7 +281,10 @@ fn apply(
     memory.frames.push(Frame { above: 0, value: root.position() as u32, to: 0, step: Below::Nothing });
     let mut run = Run { program, source, memory, builder, room: OUTPUT_BYTES_FREE };
     let made = run.block(&program.top, root, 0)?;
-    let made = made.unwrap_or_else(|| run.empty());
+    let made = match made {
+        Some(made) => made,
+        None => run.empty()?,
+    };
     let at_most = run.builder.written_at_most();
     let document = run.builder.finish(made);
     // What was put there is part of what is there, once for itself and once for each union around it.
@@ -310,7 +316,10 @@ impl<'a> Run<'a> {
         }
         let made = self.write(root, block.keeps.then_some(value))?;
         let stays = value.is_object() && self.place(root)?.fate == Fate::Open;
-        Ok(made.or_else(|| stays.then(|| self.empty())))
+        match made {
+            None if stays => self.empty().map(Some),
+            made => Ok(made),
+        }
     }
 
     /// Stops in time what would grow beyond its bound.
@@ -330,9 +339,16 @@ impl<'a> Run<'a> {
         self.program.place(id).ok_or(Unusual)
     }
 
-    fn empty(&mut self) -> Piece {
+    fn empty(&mut self) -> Result<Piece, Unusual> {
         let open = self.builder.open();
-        self.builder.object(open, &self.program.nothing, self.source)
+        self.object(open, NOTHING)
+    }
+
+    /// Closes an object of one of the program's forms.
+    #[inline]
+    fn object(&mut self, open: Open, form: usize) -> Result<Piece, Unusual> {
+        let form = self.memory.forms.get_mut(form).ok_or(Unusual)?;
+        Ok(self.builder.object(open, form, self.source))
     }
 
     /// Notes where the values stand that rules read, and what is left over and has no place.
@@ -387,10 +403,11 @@ impl<'a> Run<'a> {
 
     /// How a source object fits the places below this one; taken out, to be put back.
     fn recipe(&mut self, id: usize, place: &Place, value: Node<'a>) -> Option<Box<Recipe>> {
-        let names = value.names()?;
+        let shape = value.shape_id()?;
         let mut recipe = self.memory.recipes.get_mut(id)?.take().unwrap_or_default();
-        if !recipe.names.as_ref().is_some_and(|known| Arc::ptr_eq(known, names)) {
-            recipe.learn(self.program, place, names);
+        if recipe.id != Some(shape) {
+            recipe.learn(self.program, place, value.names()?);
+            recipe.id = Some(shape);
         }
         Some(recipe)
     }
@@ -540,7 +557,6 @@ impl<'a> Run<'a> {
     }
 
     fn members(&mut self, block: &'a Block, value: Node<'a>, to: usize, frame: u32) -> Result<Piece, Unusual> {
-        let names = value.names().ok_or(Unusual)?;
         let open = self.builder.open();
         let mut kept = Vec::new();
         for (name, member) in value.members() {
@@ -551,9 +567,9 @@ impl<'a> Run<'a> {
             }
             self.check_room()?;
         }
-        match kept.len() == names.len() {
-            true => Ok(self.builder.object(open, names, self.source)),
-            false => Ok(self.builder.object(open, &Shape::of(kept).ok_or(Unusual)?, self.source)),
+        match kept.len() == value.len() {
+            true => self.builder.object_like(open, value, self.source).ok_or(Unusual),
+            false => Ok(self.builder.object(open, &mut Form::of(kept).ok_or(Unusual)?, self.source)),
         }
     }
 
@@ -572,10 +588,10 @@ impl<'a> Run<'a> {
         };
         let below = self.frame(frame, value, to, Below::Kind(number as u32));
         let inner = self.block(&kind.block, value, below)?;
-        let inner = inner.unwrap_or_else(|| self.empty());
+        let inner = inner.map_or_else(|| self.empty(), Ok)?;
         let open = self.builder.open();
         self.builder.push(inner);
-        Ok(Some(self.builder.object(open, &kind.shape, self.source)))
+        self.object(open, kind.form).map(Some)
     }
 
     fn member_to_tag(
@@ -595,7 +611,7 @@ impl<'a> Run<'a> {
         }
         let below = self.frame(frame, inner, to, Below::Nothing);
         let inner = self.block(&kind.block, inner, below)?;
-        let inner = inner.unwrap_or_else(|| self.empty());
+        let inner = inner.map_or_else(|| self.empty(), Ok)?;
         let tag_text = self.builder.text(&kind.tag);
         // Something else than an object, or a tag that is there already: the slow way has words for it.
         self.builder.with_member(inner, tag, tag_text).map(Some).ok_or(Unusual)
@@ -762,7 +778,7 @@ impl<'a> Run<'a> {
             Some(value) => {
                 let filled = self.write_filled(id, place)?;
                 match (filled, value.is_object()) {
-                    (None, true) => Ok(Some(self.empty())),
+                    (None, true) => self.empty().map(Some),
                     (None, false) => Ok(Some(self.builder.copy(value))),
                     // An empty object at the root of a body is no news when it is filled; all else is covered.
                     (filled, true) if root => Ok(filled),
@@ -792,13 +808,13 @@ impl<'a> Run<'a> {
             }
         }
         let members = self.memory.members.get(begin..).unwrap_or_default();
-        if recipe.shape.is_none() || recipe.wrote != members {
-            recipe.shape = recipe.written_shape(place, members);
+        if recipe.form.is_none() || recipe.wrote != members {
+            recipe.form = recipe.written_form(place, members);
             recipe.wrote = members.to_vec();
         }
         self.memory.members.truncate(begin);
-        let made = match &recipe.shape {
-            Some(shape) if !shape.is_empty() => Some(self.builder.object(open, shape, self.source)),
+        let made = match &mut recipe.form {
+            Some(form) if !form.shape().is_empty() => Some(self.builder.object(open, form, self.source)),
             Some(_) => None,
             None => return Err(Unusual),
         };
@@ -821,17 +837,18 @@ impl<'a> Run<'a> {
         let made = if count == 0 {
             None
         } else if count == place.filled.len() {
-            Some(self.builder.object(open, &place.shape, self.source))
+            Some(self.object(open, place.form)?)
         } else {
             let missing = self.memory.members.get(begin..).unwrap_or_default();
             let recipe = self.memory.recipes.get_mut(id).ok_or(Unusual)?.get_or_insert_default();
-            if recipe.filled_shape.is_none() || recipe.missing != missing {
-                let there = (0..place.shape.len()).filter(|member| !missing.contains(&(*member as u32)));
-                recipe.filled_shape = Shape::of(there.map(|member| place.shape.name(member)));
+            if recipe.filled_form.is_none() || recipe.missing != missing {
+                let all = self.memory.forms.get(place.form).ok_or(Unusual)?.shape();
+                let there = (0..all.len()).filter(|member| !missing.contains(&(*member as u32)));
+                recipe.filled_form = Form::of(there.map(|member| all.name(member)));
                 recipe.missing = missing.to_vec();
             }
-            let shape = recipe.filled_shape.as_ref().ok_or(Unusual)?;
-            Some(self.builder.object(open, shape, self.source))
+            let form = recipe.filled_form.as_mut().ok_or(Unusual)?;
+            Some(self.builder.object(open, form, self.source))
         };
         self.memory.members.truncate(begin);
         Ok(made)
@@ -861,13 +878,13 @@ fn joined<'t>(texts: impl Iterator<Item = &'t str>, separator: &'t str) -> impl 
 
 /// Whether a value is an object with at least one member that is seen.
 fn is_filled(place: &Place, value: Node<'_>) -> bool {
+    if !place.hides {
+        return value.is_object() && !value.is_empty();
+    }
+    // The tag of a union is there, or it would be no union of this kind.
     let Some(names) = value.names() else { return false };
     let hidden = |(key, _): &(json::Key, usize)| names.position(key).is_some();
-    match place.hides {
-        false => !names.is_empty(),
-        // The tag of a union is there, or it would be no union of this kind.
-        true => names.len() > usize::from(place.below.iter().any(hidden)),
-    }
+    names.len() > usize::from(place.below.iter().any(hidden))
 }
 
 impl Recipe {
@@ -876,7 +893,7 @@ impl Recipe {
         let way = |id: &usize| program.place(*id).map_or(Way::Free, Way::of);
         let empty = |id: &usize| Entry { member: None, place: Some(*id as u32), way: way(id) };
         self.entries.clear();
-        self.shape = None;
+        self.form = None;
         let mut below = place.below.iter().peekable();
         for member in 0..names.len() {
             let name = names.name(member);
@@ -893,7 +910,7 @@ impl Recipe {
         self.names = Some(names.clone());
     }
 
-    fn written_shape(&self, place: &Place, members: &[u32]) -> Option<Arc<Shape>> {
+    fn written_form(&self, place: &Place, members: &[u32]) -> Option<Form> {
         let names = self.names.as_ref()?;
         let name = |number: &u32| -> Option<&str> {
             let entry = self.entries.get(*number as usize)?;
@@ -905,7 +922,7 @@ impl Recipe {
                 (None, None) => None,
             }
         };
-        Shape::of(members.iter().map(name).collect::<Option<Vec<&str>>>()?)
+        Form::of(members.iter().map(name).collect::<Option<Vec<&str>>>()?)
     }
 }
 
@@ -916,6 +933,7 @@ impl Memory {
             found: vec![None; places],
             pieces: std::iter::repeat_with(Put::default).take(places).collect(),
             recipes: std::iter::repeat_with(|| None).take(places).collect(),
+            forms: program.map_or_else(Vec::new, |program| program.forms.clone()),
             ..Self::default()
         }
     }
