@@ -216,13 +216,20 @@ impl Growing {
         &self.family
     }
 
-    /// Where a shape with the names of this one stands; it is taken in if there is none.
-    pub(crate) fn position(&mut self, shape: &Arc<Shape>) -> u32 {
+    /// How many shapes were taken in.
+    pub(crate) fn count(&self) -> usize {
+        self.len
+    }
+
+    /// Where a shape with the names of this one stands.
+    pub(crate) fn find(&self, shape: &Shape) -> Option<u32> {
         let same = |position: &&u32| self.family.get(**position).is_some_and(|known| known.is_same(shape));
-        match self.by_digest.get(&shape.digest).and_then(|bucket| bucket.iter().find(same)) {
-            Some(position) => *position,
-            None => self.take(shape.clone()),
-        }
+        self.by_digest.get(&shape.digest)?.iter().find(same).copied()
+    }
+
+    /// The same; it is taken in if there is none.
+    pub(crate) fn position(&mut self, shape: &Arc<Shape>) -> u32 {
+        self.find(shape).unwrap_or_else(|| self.take(shape.clone()))
     }
 
     fn take(&mut self, shape: Arc<Shape>) -> u32 {

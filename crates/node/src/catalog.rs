@@ -11,13 +11,14 @@ use crate::fact;
 use crate::gate::{Notice, View, Viewer};
 use crate::indexes::Indexes;
 use crate::lanes::stands_back;
+use crate::loaded::Loaded;
 use crate::refusal::Error;
 use json::{Document, Node};
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 use store::{Change, Kind, Operation, Sequence, Store};
 
@@ -32,6 +33,8 @@ const YIELD: Duration = Duration::from_micros(200);
 
 /// The folder of the index inside the data folder.
 const FOLDER: &str = "index";
+/// The folder of packed records inside that of the index.
+const PACKED: &str = "packed";
 
 /// The index and the evidence.
 #[derive(Debug)]
@@ -43,6 +46,7 @@ pub(crate) struct Catalog {
     /// Writers that wait; they go before the next who stands back.
     writers: AtomicUsize,
     evidence: RwLock<Evidence>,
+    loaded: Loaded,
     /// Held by whoever reads the log on.
     reading: Mutex<()>,
     /// Held by whoever writes index files.
@@ -148,6 +152,7 @@ impl Catalog {
             Indexes::discard(&folder)?;
             indexes = Indexes::open(&folder)?;
         }
+        let loaded = Loaded::open(&folder.join(PACKED), store.sequence(), indexes.records());
         let mut evidence = Evidence::default();
         take_evidence_up(&indexes, &mut evidence, store)?;
         let catalog = Self {
@@ -155,6 +160,7 @@ impl Catalog {
             behind: Mutex::default(),
             writers: AtomicUsize::new(0),
             evidence: RwLock::new(evidence),
+            loaded,
             reading: Mutex::default(),
             sealing: Mutex::default(),
             importing: AtomicBool::new(false),
@@ -173,7 +179,14 @@ impl Catalog {
 
     /// Throws the index of a data folder away; the next opening makes it again.
     pub(crate) fn discard(folder: &Path) -> Result<(), Error> {
-        Indexes::discard(&folder.join(FOLDER))
+        let folder = folder.join(FOLDER);
+        Loaded::discard(&folder.join(PACKED))?;
+        Indexes::discard(&folder)
+    }
+
+    /// The documents of records, in the order given.
+    pub(crate) fn documents(&self, store: &Store, numbers: &[u64]) -> Result<Vec<Arc<Document>>, Error> {
+        self.loaded.documents(store, numbers)
     }
 
     /// The indexes, for questions.
@@ -228,6 +241,10 @@ impl Catalog {
 
     /// Puts steps into the index and the evidence; `last` is the change they end with.
     pub(crate) fn apply(&self, steps: Vec<Step>, last: Sequence) -> Result<(), Error> {
+        self.loaded.add(steps.iter().filter_map(|step| match step {
+            Step::File(filing, source, _) => Some((*source, filing.view.body()?)),
+            Step::Remove(..) => None,
+        }));
         let mut indexes = self.indexes_mut()?;
         let mut evidence = self.evidence.write().map_err(|_| poisoned())?;
         for step in steps {

@@ -256,6 +256,11 @@ impl View {
         if self.is_cut { self.document.root() } else { record_of(&self.document) }
     }
 
+    /// The stored body, where nothing was taken away.
+    pub(crate) fn body(&self) -> Option<&Document> {
+        (!self.is_cut).then_some(&*self.document)
+    }
+
     /// Whether restrictions were applied, whether or not there was something to take away.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut

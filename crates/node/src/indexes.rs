@@ -51,6 +51,12 @@ impl Indexes {
         self.0.iter().map(Index::applied).max().unwrap_or_default()
     }
 
+    /// How many records have candidates in them, or a few more.
+    pub(crate) fn records(&self) -> u64 {
+        let stored = |collection: &Collection| !matches!(collection, Collection::Actions | Collection::Restricted);
+        Collection::ALL.into_iter().filter(stored).map(|collection| self.of(collection).count()).sum()
+    }
+
     /// Files a candidate, unless its index knows it already; tells whether it was new.
     pub(crate) fn insert(
         &mut self,

@@ -1,127 +1,414 @@
-//! RFC 0020 A.3 R3: records that were read lately, as documents.
+//! RFC 0020 A.3 R3: stored records as documents, in a form that is read without being parsed.
 //!
-//! The best of a market are in many answers. A stored record never changes, a new revision has a number of its own, so
-//! what was read once may be kept for as long as there is room.
+//! The store has the bytes as they came; asking for one and parsing it costs more than everything that is then asked of
+//! it. So each record is packed once, when it is filed or first needed, into a file beside the index: `log` has the
+//! documents one after the other, `places` says where each of them is and which names its objects have. Both are written
+//! without waiting for the disk, and each entry has a checksum: what is missing or damaged is taken from the store.
 //!
-//! INVARIANT: what is kept is what is stored, whole; every viewer's view is cut from it anew.
+//! INVARIANT: what is given is what is stored, whole; every viewer's view is cut from it anew.
 
 use crate::catalog::parsed;
+use crate::chance;
 use crate::refusal::Error;
-use json::Document;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use json::{Document, Packer, Unpacker};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use store::Store;
 
-/// Bytes of documents that are kept.
-const BYTES_MAX: usize = 64 << 20;
-/// Parts with a lock each, so that those who ask at once hardly wait for each other.
-const PARTS: usize = 16;
+/// What the file of places begins with, with the number of its form; what has another beginning is made again.
+const MAGIC: &[u8; 8] = b"rialtop1";
+/// The beginning: the magic and a number by chance, which is in every checksum, so that no two files are mixed up.
+const HEADER: usize = MAGIC.len() + 8;
+/// A place: the number of the record, where it is, a checksum.
+const PLACE: usize = 8 + 8 + 4;
+/// The number of no record: what follows are names of objects.
+const NAMES: u64 = 0;
+/// A place is an offset and, in its lowest bits, a length.
+const LENGTH_BITS: u32 = 24;
+/// Documents that nobody asks for any more beside each that somebody may, before the files are begun anew.
+const DEAD_MAX: u64 = 3;
+/// Documents up to which nobody counts the dead.
+const FEW: u64 = 65_536;
 
-type Documents = HashMap<u64, Arc<Document>>;
-
-/// Records that were read lately.
-#[derive(Debug, Default)]
+/// Stored records as documents.
+#[derive(Debug)]
 pub(crate) struct Loaded {
-    parts: [Mutex<Part>; PARTS],
+    reading: RwLock<Reading>,
+    /// None where the files cannot be written: then everything is taken from the store.
+    writing: Mutex<Option<Writing>>,
 }
 
-/// Two generations: when the young one has grown, it becomes the old one, and what nobody asked for since is gone.
 #[derive(Debug, Default)]
-struct Part {
-    young: Documents,
-    young_bytes: usize,
-    old: Documents,
+struct Reading {
+    log: Option<Arc<File>>,
+    chance: [u8; 8],
+    names: Unpacker,
+    /// Where the record with this number is; nought for nowhere.
+    places: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Writing {
+    log: Arc<File>,
+    log_bytes: u64,
+    places: File,
+    places_bytes: u64,
+    chance: [u8; 8],
+    packer: Packer,
 }
 
 impl Loaded {
-    /// The documents of records, in the order given.
-    pub(crate) fn documents(&self, store: &Store, numbers: &[u64]) -> Result<Vec<Arc<Document>>, Error> {
-        let known: Vec<_> = numbers.iter().map(|number| self.find(*number)).collect();
-        let unknown = numbers.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(number, _)| *number);
-        let unknown: Vec<u64> = unknown.collect();
-        let mut bodies = if unknown.is_empty() { Vec::new() } else { store.bodies(&unknown)? }.into_iter();
-        let load = |(number, known): (&u64, Option<Arc<Document>>)| match known {
-            Some(document) => Ok(document),
-            None => {
-                let missing = || Error::fault(format!("the record {number} is missing"));
-                let body = bodies.next().flatten().ok_or_else(missing)?;
-                let document = Arc::new(parsed(&body)?);
-                self.keep(*number, &document);
-                Ok(document)
+    /// Opens the files in a folder, or begins them; of `alive` records up to `sequence` there are any.
+    pub(crate) fn open(folder: &Path, sequence: u64, alive: u64) -> Self {
+        let opened = fs::create_dir_all(folder).and_then(|()| match take_up(folder, sequence, alive)? {
+            Some(opened) => Ok(opened),
+            None => begin(folder),
+        });
+        match opened {
+            Ok((reading, writing)) => {
+                Self { reading: RwLock::new(reading), writing: Mutex::new(Some(writing)) }
             }
-        };
-        numbers.iter().zip(known).map(load).collect()
-    }
-
-    fn part(&self, number: u64) -> Option<&Mutex<Part>> {
-        self.parts.get(number as usize % PARTS)
-    }
-
-    fn find(&self, number: u64) -> Option<Arc<Document>> {
-        let mut part = self.part(number)?.lock().ok()?;
-        match part.young.get(&number) {
-            Some(document) => Some(Arc::clone(document)),
-            None => {
-                let document = part.old.remove(&number)?;
-                part.keep(number, &document);
-                Some(document)
+            Err(error) => {
+                tracing::warn!(%error, "records cannot be kept in the form they are asked in; answers take longer");
+                Self { reading: RwLock::default(), writing: Mutex::new(None) }
             }
         }
     }
 
-    fn keep(&self, number: u64, document: &Arc<Document>) {
-        if let Some(Ok(mut part)) = self.part(number).map(Mutex::lock) {
-            part.keep(number, document);
+    /// Removes the files.
+    pub(crate) fn discard(folder: &Path) -> Result<(), Error> {
+        for path in [log_path(folder), places_path(folder)] {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::fault(error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The documents of records, in the order given.
+    pub(crate) fn documents(&self, store: &Store, numbers: &[u64]) -> Result<Vec<Arc<Document>>, Error> {
+        let mut found = self.find(numbers);
+        let unknown: Vec<u64> =
+            numbers.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(number, _)| *number).collect();
+        if !unknown.is_empty() {
+            let bodies = store.bodies(&unknown)?;
+            let document = |(number, body): (&u64, Option<Vec<u8>>)| {
+                let missing = || Error::fault(format!("the record {number} is missing"));
+                Ok((*number, Arc::new(parsed(&body.ok_or_else(missing)?)?)))
+            };
+            let read = unknown.iter().zip(bodies).map(document).collect::<Result<Vec<_>, Error>>()?;
+            self.add(read.iter().map(|(number, document)| (*number, &**document)));
+            let mut read = read.into_iter();
+            for place in found.iter_mut().filter(|found| found.is_none()) {
+                *place = read.next().map(|(_, document)| document);
+            }
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    fn find(&self, numbers: &[u64]) -> Vec<Option<Arc<Document>>> {
+        let reading = self.reading.read().unwrap_or_else(PoisonError::into_inner);
+        let place = |number: &u64| reading.places.get(*number as usize).copied().filter(|place| *place != 0);
+        let places: Vec<Option<u64>> = numbers.iter().map(place).collect();
+        let (log, names, chance) = (reading.log.clone(), reading.names.clone(), reading.chance);
+        drop(reading);
+        let Some(log) = log else { return vec![None; numbers.len()] };
+        let mut bytes = Vec::new();
+        let mut read = |(number, place): (&u64, Option<u64>)| {
+            let place = place?;
+            bytes.resize((place & ((1 << LENGTH_BITS) - 1)) as usize, 0);
+            log.read_exact_at(&mut bytes, place >> LENGTH_BITS).ok()?;
+            let (sum, packed) = bytes.split_first_chunk::<4>()?;
+            let good = u32::from_le_bytes(*sum) == checksum(chance, *number, packed);
+            good.then(|| names.unpack(packed))?.map(Arc::new)
+        };
+        numbers.iter().zip(places).map(&mut read).collect()
+    }
+
+    /// Packs records; what cannot be written is taken from the store from now on.
+    pub(crate) fn add<'d>(&self, documents: impl Iterator<Item = (u64, &'d Document)>) {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = writing.as_mut() else { return };
+        match open.add(documents) {
+            Ok(added) => {
+                let mut reading = self.reading.write().unwrap_or_else(PoisonError::into_inner);
+                reading.names = open.packer.unpacker();
+                for (number, place) in added {
+                    reading.set(number, place);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "records cannot be kept in the form they are asked in; answers take longer");
+                *writing = None;
+            }
         }
     }
 }
 
-impl Part {
-    fn keep(&mut self, number: u64, document: &Arc<Document>) {
-        let bytes = document.memory();
-        if self.young_bytes + bytes > BYTES_MAX / PARTS / 2 {
-            self.old = std::mem::take(&mut self.young);
-            self.young_bytes = 0;
+impl Reading {
+    fn set(&mut self, number: u64, place: u64) {
+        let Ok(number) = usize::try_from(number) else { return };
+        if self.places.len() <= number {
+            self.places.resize(number + 1, 0);
         }
-        if self.young.insert(number, Arc::clone(document)).is_none() {
-            self.young_bytes += bytes;
+        if let Some(known) = self.places.get_mut(number) {
+            *known = place;
         }
     }
+}
+
+impl Writing {
+    fn add<'d>(&mut self, documents: impl Iterator<Item = (u64, &'d Document)>) -> io::Result<Vec<(u64, u64)>> {
+        let (mut log, mut places, mut added) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, document) in documents {
+            let (begin, known) = (log.len(), self.packer.count());
+            log.extend([0; 4]);
+            let packed = self.packer.pack(document, &mut log);
+            self.write_names(known, &mut places);
+            let length = (log.len() - begin) as u64;
+            if !packed || number == NAMES || length >> LENGTH_BITS != 0 {
+                log.truncate(begin);
+                continue;
+            }
+            if let Some((sum, packed)) = log.get_mut(begin..).and_then(|entry| entry.split_first_chunk_mut::<4>()) {
+                *sum = checksum(self.chance, number, packed).to_le_bytes();
+            }
+            let place = (self.log_bytes + begin as u64) << LENGTH_BITS | length;
+            write_place(&mut places, self.chance, number, place, &[]);
+            added.push((number, place));
+        }
+        self.log.write_all_at(&log, self.log_bytes)?;
+        self.places.write_all_at(&places, self.places_bytes)?;
+        self.log_bytes += log.len() as u64;
+        self.places_bytes += places.len() as u64;
+        Ok(added)
+    }
+
+    /// Names come before the place of whatever has them.
+    fn write_names(&self, known: usize, places: &mut Vec<u8>) {
+        for shape in (known..self.packer.count()).filter_map(|number| self.packer.shape(number)) {
+            let mut names = Vec::new();
+            for name in (0..shape.len()).map(|place| shape.name(place)) {
+                names.extend((name.len() as u32).to_le_bytes());
+                names.extend(name.as_bytes());
+            }
+            write_place(places, self.chance, NAMES, names.len() as u64, &names);
+        }
+    }
+}
+
+/// An entry of the file of places; its checksum covers what follows, too.
+fn write_place(places: &mut Vec<u8>, chance: [u8; 8], number: u64, place: u64, following: &[u8]) {
+    let sum = checksum(chance, number, &[&place.to_le_bytes(), following].concat());
+    places.extend(number.to_le_bytes());
+    places.extend(place.to_le_bytes());
+    places.extend(sum.to_le_bytes());
+    places.extend(following);
+}
+
+fn checksum(chance: [u8; 8], number: u64, bytes: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&chance);
+    sum.update(&number.to_le_bytes());
+    sum.update(bytes);
+    sum.finalize()
+}
+
+/// Begins the files.
+fn begin(folder: &Path) -> io::Result<(Reading, Writing)> {
+    let chance = chance::bytes().map_err(|error| io::Error::other(error.to_string()))?;
+    let new = |path: PathBuf| OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path);
+    // The places go first: without them nothing in the log is looked at.
+    let places = new(places_path(folder))?;
+    let log = Arc::new(new(log_path(folder))?);
+    places.write_all_at(&[&MAGIC[..], &chance].concat(), 0)?;
+    let reading = Reading { log: Some(Arc::clone(&log)), chance, ..Reading::default() };
+    let writing =
+        Writing { log, log_bytes: 0, places, places_bytes: HEADER as u64, chance, packer: Packer::default() };
+    Ok((reading, writing))
+}
+
+/// Takes the files up as they are; none where there are none, or none that are worth it.
+fn take_up(folder: &Path, sequence: u64, alive: u64) -> io::Result<Option<(Reading, Writing)>> {
+    let open = |path: PathBuf| match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    };
+    let (Some(places), Some(log)) = (open(places_path(folder))?, open(log_path(folder))?) else { return Ok(None) };
+    let (log, bytes) = (Arc::new(log), fs::read(places_path(folder))?);
+    let Some(chance) = bytes.strip_prefix(MAGIC).and_then(|rest| rest.first_chunk::<8>()).copied() else {
+        return Ok(None);
+    };
+    let mut reading = Reading { log: Some(Arc::clone(&log)), chance, ..Reading::default() };
+    let (mut packer, mut known, mut documents) = (Packer::default(), HEADER, 0);
+    // A kill or a loss of power may have cut the end; what it says is in the store.
+    while let Some((number, place, length)) = read_place(bytes.get(known..).unwrap_or_default(), chance, &mut packer) {
+        if number > sequence {
+            tracing::warn!("packed records are of changes that the log does not have; they are packed again");
+            return Ok(None);
+        }
+        if number != NAMES {
+            documents += 1;
+            reading.set(number, place);
+        }
+        known += length;
+    }
+    if documents > FEW + (1 + DEAD_MAX) * alive {
+        return Ok(None);
+    }
+    // What follows a damaged entry may be good and have names that others get now.
+    places.set_len(known as u64)?;
+    reading.names = packer.unpacker();
+    let log_bytes = log.metadata()?.len();
+    let writing = Writing { log, log_bytes, places, places_bytes: known as u64, chance, packer };
+    Ok(Some((reading, writing)))
+}
+
+/// Reads an entry of the file of places and says how long it is; the names in it are learned.
+fn read_place(bytes: &[u8], chance: [u8; 8], packer: &mut Packer) -> Option<(u64, u64, usize)> {
+    let (number, rest) = bytes.split_first_chunk::<8>()?;
+    let (place, rest) = rest.split_first_chunk::<8>()?;
+    let (sum, rest) = rest.split_first_chunk::<4>()?;
+    let (number, value) = (u64::from_le_bytes(*number), u64::from_le_bytes(*place));
+    let following = if number == NAMES { rest.get(..usize::try_from(value).ok()?)? } else { &[] };
+    let good = u32::from_le_bytes(*sum) == checksum(chance, number, &[&place[..], following].concat());
+    let learned = good && (number != NAMES || packer.learn(read_names(following)?));
+    learned.then_some((number, value, PLACE + following.len()))
+}
+
+fn read_names(mut bytes: &[u8]) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    while !bytes.is_empty() {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let (name, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        names.push(std::str::from_utf8(name).ok()?);
+        bytes = rest;
+    }
+    Some(names)
+}
+
+fn log_path(folder: &Path) -> PathBuf {
+    folder.join("log")
+}
+
+fn places_path(folder: &Path) -> PathBuf {
+    folder.join("places")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use json::json;
+    use json::{Limits, json};
+    use store::{Batch, Kind, Put};
 
-    #[test]
-    fn what_is_kept_stays_within_its_bound_and_what_is_asked_for_stays() {
-        let (loaded, text) = (Loaded::default(), "x".repeat(10_000));
-        let document = |number: u64| Arc::new(Document::of(&json!({"number": number, "text": text})).unwrap());
-        loaded.keep(0, &document(0));
-        for number in 1..20_000 {
-            loaded.keep(number, &document(number));
-            let favourite = loaded.find(0).unwrap();
-            assert_eq!(favourite.root().get("number").and_then(json::Node::as_f64), Some(0.0));
+    struct Case {
+        folder: tempfile::TempDir,
+        store: Store,
+    }
+
+    impl Case {
+        fn new(records: u64) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let store = Store::open(&folder.path().join("store")).unwrap();
+            let put = |number: u64| Put {
+                id: format!("urn:n:{number}"),
+                kind: Kind::Offer,
+                publisher: "did:web:p.example".into(),
+                body: Self::text(number).into_bytes(),
+            };
+            let puts = (1..=records).map(put).collect();
+            store.commit(Batch { puts, ..Batch::default() }).unwrap();
+            Self { folder, store }
         }
-        let kept = |part: &Mutex<Part>| {
-            let part = part.lock().unwrap();
-            part.young.values().chain(part.old.values()).map(|document| document.memory()).sum::<usize>()
-        };
-        let bytes: usize = loaded.parts.iter().map(kept).sum();
-        assert!((BYTES_MAX / 4..=BYTES_MAX).contains(&bytes), "{bytes}");
-        assert!(loaded.find(1).is_none() && loaded.find(19_999).is_some());
+
+        /// Every third record has names of its own.
+        fn text(number: u64) -> String {
+            let own = format!("of {}", number / 3);
+            json!({"number": number, "text": "x".repeat(number as usize % 40), own: [{"a": number}, {"b": null}]}).to_string()
+        }
+
+        fn open(&self) -> Loaded {
+            Loaded::open(&self.packed(), self.store.sequence(), self.store.sequence())
+        }
+
+        fn packed(&self) -> PathBuf {
+            self.folder.path().join("packed")
+        }
+
+        /// All are as they are stored, in any order; says how many were packed before.
+        #[track_caller]
+        fn check(&self, loaded: &Loaded) -> usize {
+            let numbers: Vec<u64> = (1..=self.store.sequence()).rev().collect();
+            let packed = loaded.find(&numbers).iter().flatten().count();
+            for (number, document) in numbers.iter().zip(loaded.documents(&self.store, &numbers).unwrap()) {
+                let expected = Document::parse(Self::text(*number).as_bytes(), &Limits::DOCUMENT).unwrap();
+                assert_eq!(document.root(), expected.root());
+            }
+            packed
+        }
     }
 
     #[test]
-    fn a_document_larger_than_its_part_is_given_and_soon_forgotten() {
-        let loaded = Loaded::default();
-        let large = Arc::new(Document::of(&json!("x".repeat(BYTES_MAX / PARTS))).unwrap());
-        loaded.keep(1, &large);
-        assert!(loaded.find(1).is_some());
-        for number in 1..4 {
-            loaded.keep(1 + number * PARTS as u64, &large);
+    fn what_is_read_once_is_packed_and_stays_so_after_a_restart() {
+        let case = Case::new(100);
+        assert_eq!(case.check(&case.open()), 0);
+        let loaded = case.open();
+        assert_eq!((case.check(&loaded), case.check(&loaded)), (100, 100));
+        Loaded::discard(&case.packed()).unwrap();
+        assert_eq!(case.check(&case.open()), 0);
+        assert!(case.open().documents(&case.store, &[7, 101]).is_err());
+    }
+
+    #[test]
+    fn whatever_is_damaged_or_cut_is_taken_from_the_store() {
+        let case = Case::new(40);
+        case.check(&case.open());
+        let good = [places_path(&case.packed()), log_path(&case.packed())].map(|path| (fs::read(&path).unwrap(), path));
+        let write = |which: usize, change: &dyn Fn(&mut Vec<u8>)| {
+            for (number, (bytes, path)) in good.iter().enumerate() {
+                let mut bytes = bytes.clone();
+                if number == which {
+                    change(&mut bytes);
+                }
+                fs::write(path, bytes).unwrap();
+            }
+        };
+        for which in [0, 1] {
+            let length = good[which].0.len();
+            for at in (0..length).step_by(length / 150 + 1) {
+                write(which, &|bytes| bytes[at] ^= 1 << (at % 8));
+                // What was lost is packed again, with other numbers for its names; twice, to read those back.
+                assert!(case.check(&case.open()) < 40 && case.check(&case.open()) == 40, "{which} {at}");
+                write(which, &|bytes| bytes.truncate(at));
+                assert!(case.check(&case.open()) < 40 && case.check(&case.open()) == 40, "{which} cut at {at}");
+            }
         }
-        assert!(loaded.find(1).is_none());
+    }
+
+    #[test]
+    fn records_that_the_store_does_not_have_and_too_many_dead_ones_are_forgotten() {
+        let case = Case::new(3);
+        let loaded = case.open();
+        let document = Document::of(&json!({"later": true})).unwrap();
+        loaded.add([(4, &document)].into_iter());
+        assert_eq!(case.check(&loaded), 0);
+        assert_eq!(case.check(&case.open()), 0, "of a store that went further");
+        let loaded = case.open();
+        (0..=FEW).for_each(|_| loaded.add([(1, &document)].into_iter()));
+        assert!(take_up(&case.packed(), 3, 1).unwrap().is_some());
+        assert!(take_up(&case.packed(), 3, 0).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_only_costs_time() {
+        let case = Case::new(5);
+        fs::write(case.packed(), "a file").unwrap();
+        let loaded = case.open();
+        assert_eq!((case.check(&loaded), case.check(&loaded)), (0, 0));
     }
 }

@@ -9,7 +9,6 @@ use crate::feeds::{Brought, Courier, Feeds, Parts, Postman};
 use crate::folder::{METER, STORE};
 use crate::identity::{Identity, Keys};
 use crate::lanes::{Costly, Lane, stands_back};
-use crate::loaded::Loaded;
 use crate::meter::Meter;
 use crate::outbound::{Dids, Door, DoorPolicy};
 use crate::policy::Rules;
@@ -102,7 +101,6 @@ pub struct Node {
     pub(crate) store: Arc<Store>,
     pub(crate) feeds: Arc<Feeds>,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) loaded: Loaded,
     pub(crate) replies: Replies,
     pub(crate) meter: Meter,
     pub(crate) pages: Pages,
@@ -216,7 +214,6 @@ impl Node {
         })?;
         Ok(Self {
             store: Arc::clone(&store),
-            loaded: Loaded::default(),
             courier: Some(Courier::start(&feeds)?),
             postman: Some(Postman::start(&feeds, Arc::clone(&door), dids.clone())?),
             feeds,

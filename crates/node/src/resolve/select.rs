@@ -451,7 +451,7 @@ impl Node {
         signals: Vec<Signals>,
     ) -> Result<Vec<Candidate>, Error> {
         let numbers: Vec<u64> = entries.iter().map(|entry| entry.source).collect();
-        let documents = self.loaded.documents(&self.store, &numbers)?;
+        let documents = self.catalog.documents(&self.store, &numbers)?;
         let seen = |((entry, document), signals): ((&Entry, Arc<Document>), Signals)| {
             let viewer = if Own::is_own(entry.unit) { viewer } else { &Viewer::Public };
             candidate(document, entry.part, viewer, signals)
