@@ -68,9 +68,7 @@ impl Loaded {
             None => begin(folder),
         });
         match opened {
-            Ok((reading, writing)) => {
-                Self { reading: RwLock::new(reading), writing: Mutex::new(Some(writing)) }
-            }
+            Ok((reading, writing)) => Self { reading: RwLock::new(reading), writing: Mutex::new(Some(writing)) },
             Err(error) => {
                 tracing::warn!(%error, "records cannot be kept in the form they are asked in; answers take longer");
                 Self { reading: RwLock::default(), writing: Mutex::new(None) }
@@ -227,8 +225,7 @@ fn begin(folder: &Path) -> io::Result<(Reading, Writing)> {
     let log = Arc::new(new(log_path(folder))?);
     places.write_all_at(&[&MAGIC[..], &chance].concat(), 0)?;
     let reading = Reading { log: Some(Arc::clone(&log)), chance, ..Reading::default() };
-    let writing =
-        Writing { log, log_bytes: 0, places, places_bytes: HEADER as u64, chance, packer: Packer::default() };
+    let writing = Writing { log, log_bytes: 0, places, places_bytes: HEADER as u64, chance, packer: Packer::default() };
     Ok((reading, writing))
 }
 
@@ -329,7 +326,8 @@ mod tests {
         /// Every third record has names of its own.
         fn text(number: u64) -> String {
             let own = format!("of {}", number / 3);
-            json!({"number": number, "text": "x".repeat(number as usize % 40), own: [{"a": number}, {"b": null}]}).to_string()
+            json!({"number": number, "text": "x".repeat(number as usize % 40), own: [{"a": number}, {"b": null}]})
+                .to_string()
         }
 
         fn open(&self) -> Loaded {

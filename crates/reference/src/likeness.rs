@@ -84,7 +84,7 @@ fn collect(value: &Value, place: &[u8], hashes: &mut Vec<u64>) {
 
 /// The bytes of a text that count: all where it begins with a digit, else its letters in small.
 fn voting(text: &str) -> Vec<u8> {
-    let bytes = &text.as_bytes()[..text.len().min(256)];
+    let bytes = text.as_bytes().get(..256).unwrap_or(text.as_bytes());
     if bytes.first().is_some_and(u8::is_ascii_digit) {
         return bytes.to_vec();
     }

@@ -368,8 +368,8 @@ impl<'a> Stage<'a> {
             names.insert("n", number.to_string());
             names.insert("fresh", format!("{}-{number}", names.get("fresh").cloned().unwrap_or_default()));
             let mut changes = json::json!({"set": {"/kind": publish.kind, "/record": publish.record}});
-            if let Some(by) = &publish.by {
-                changes["by"] = json::json!(by);
+            if let Some((by, changes)) = publish.by.as_ref().zip(changes.as_object_mut()) {
+                changes.insert("by".to_owned(), json::json!(by));
             }
             let body = self.senders.publication(&changes, &names)?;
             let headers = [("Host".to_owned(), self.authority().to_owned())];
