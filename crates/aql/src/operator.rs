@@ -159,8 +159,8 @@ impl Comparison {
 /// A constant of the intent; scalars apart, because they are most of them.
 #[derive(Clone, Debug)]
 pub enum Literal {
-    /// text, also in the form in which documents hold it
-    Text(Box<str>, json::Text),
+    /// text, also in the form in which documents hold it where it is short
+    Text(Box<str>, Option<json::Text>),
     /// a number
     Number(f64),
     /// anything else
@@ -181,15 +181,21 @@ impl PartialEq for Literal {
 impl Literal {
     fn of(node: Node<'_>) -> Self {
         match (node.as_str(), node.as_f64()) {
-            (Some(text), _) => Self::Text(text.into(), json::Text::new(text)),
+            (Some(text), _) => Self::text(text.into()),
             (_, Some(number)) => Self::Number(number),
             _ => Self::Other(node.to_document()),
         }
     }
 
+    fn text(text: Box<str>) -> Self {
+        let short = Some(json::Text::new(&text)).filter(|text| matches!(text, json::Text::Short { .. }));
+        Self::Text(text, short)
+    }
+
     pub(crate) fn equals(&self, node: Node<'_>) -> bool {
         match self {
-            Self::Text(_, text) => node.is_text(text),
+            Self::Text(_, Some(short)) => node.is_text(short),
+            Self::Text(long, None) => node.as_str() == Some(&**long),
             Self::Number(number) => node.as_f64() == Some(*number),
             Self::Other(document) => document.root() == node,
         }
@@ -240,10 +246,7 @@ impl List {
 
     /// The members, in no particular order.
     pub fn literals(&self) -> impl Iterator<Item = Literal> + '_ {
-        self.members
-            .iter()
-            .cloned()
-            .chain(self.texts.iter().map(|text| Literal::Text(text.clone(), json::Text::new(text))))
+        self.members.iter().cloned().chain(self.texts.iter().map(|text| Literal::text(text.clone())))
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) enum Places {
     Unfiled,
     /// In one list, as nearly all are: under the key with this number, with this first mark.
     Under(u32, u16),
+    /// Under one range of keys.
+    Within(Box<(Place, u64, u64)>),
     /// In several, or in none because no document satisfies it; not many, so that what they need stands apart.
     Many(Box<Box<[Filing]>>),
 }
@@ -185,9 +187,10 @@ impl Audience {
         }
         let places: Vec<Filing> =
             filed.into_iter().filter_map(|(access, term)| self.file_term(slot, term, access)).collect();
-        match places.as_slice() {
-            &[Filing::Under(number, first)] => Places::Under(number, first),
-            _ => Places::Many(Box::new(places.into())),
+        match <[Filing; 1]>::try_from(places) {
+            Ok([Filing::Under(number, first)]) => Places::Under(number, first),
+            Ok([Filing::Within(range)]) => Places::Within(range),
+            Err(places) => Places::Many(Box::new(places.into())),
         }
     }
 
@@ -216,24 +219,24 @@ impl Audience {
 
     /// Takes a filter from where it was filed.
     pub(crate) fn unfile(&mut self, slot: u32, places: &Places) {
-        let filings = match places {
-            Places::Unfiled => {
-                super::keys::remove(&mut self.unfiled, slot);
-                return;
-            }
-            Places::Under(number, first) => &[Filing::Under(*number, *first)],
-            Places::Many(filings) => &***filings,
-        };
-        for filing in filings {
-            match filing {
-                Filing::Under(number, first) => self.keys.unfile(*number, slot, *first),
-                Filing::Within(range) => {
-                    let (place, first, last) = **range;
-                    if let Some(ranges) = self.ranges_mut(place) {
-                        ranges.remove(first, last, slot);
+        match places {
+            Places::Unfiled => super::keys::remove(&mut self.unfiled, slot),
+            Places::Under(number, first) => self.keys.unfile(*number, slot, *first),
+            Places::Within(range) => self.unfile_range(slot, **range),
+            Places::Many(filings) => {
+                for filing in &***filings {
+                    match filing {
+                        Filing::Under(number, first) => self.keys.unfile(*number, slot, *first),
+                        Filing::Within(range) => self.unfile_range(slot, **range),
                     }
                 }
             }
+        }
+    }
+
+    fn unfile_range(&mut self, slot: u32, (place, first, last): (Place, u64, u64)) {
+        if let Some(ranges) = self.ranges_mut(place) {
+            ranges.remove(first, last, slot);
         }
     }
 
@@ -294,11 +297,11 @@ impl Audience {
         let mut decides = term.decides && fits;
         let mut marks = [0; MARKS_MAX];
         let mut free = marks.iter_mut();
-        for (place, (_, key)) in free.by_ref().zip(things) {
+        for ((_, key), place) in things.into_iter().zip(free.by_ref()) {
             *place = self.keys.mark(key).unwrap_or_default();
             decides &= *place != 0;
         }
-        for (place, key) in free.zip(absent) {
+        for (key, place) in absent.into_iter().zip(free) {
             *place = self.keys.mark_of_absence(key, &mut self.empty).unwrap_or_default();
             decides &= *place != 0;
         }

@@ -152,7 +152,7 @@ impl Groups {
 /// Adds a row; there are many short lists, so they grow by little.
 pub(crate) fn push<T>(rows: &mut Vec<T>, row: T) {
     if rows.len() == rows.capacity() {
-        rows.reserve_exact(1 + rows.len() / 4);
+        rows.reserve_exact(1 + rows.len() / 8);
     }
     rows.push(row);
 }

@@ -4,7 +4,7 @@
 //! of these lengths, whose rows lie side by side; a key lies in one piece of each length.
 
 use super::keys::push;
-use super::rows::{Check, End, Met, Point, Present, Row, Sense};
+use super::rows::{Check, End, Met, Point, Present, Ranged, Row, Sense};
 use foldhash::quality::RandomState;
 use std::collections::HashMap;
 
@@ -29,14 +29,6 @@ pub(crate) struct Ranges {
 pub(crate) struct Range {
     pub(crate) first: Option<End>,
     pub(crate) last: Option<End>,
-}
-
-/// A filter with its range.
-#[derive(Clone, Copy, Debug)]
-struct Ranged {
-    first: Check,
-    last: Check,
-    row: Row,
 }
 
 const SAMPLE: usize = 64;
@@ -131,7 +123,7 @@ impl Ranges {
                 }
                 Vec::new()
             });
-            push(piece, Ranged { first, last, row });
+            push(piece, Ranged::new(first, last, row));
         }
     }
 
@@ -139,7 +131,7 @@ impl Ranges {
         let (length, places) = pieces(first, last);
         for place in places {
             let Some(piece) = self.pieces.get_mut(&(length, place)) else { continue };
-            if let Some(position) = piece.iter().position(|ranged| ranged.row.slot() == slot) {
+            if let Some(position) = piece.iter().position(|ranged| ranged.slot() == slot) {
                 piece.swap_remove(position);
             }
             if piece.is_empty() {
@@ -162,13 +154,7 @@ impl Ranges {
     pub(crate) fn walk(&self, point: Point, present: &Present, met: &mut Met) {
         for (length, _) in (0..).zip(&self.lengths).filter(|(_, count)| **count > 0) {
             let Some(piece) = self.pieces.get(&(length, point.key >> length)) else { continue };
-            for Ranged { first, last, row } in piece {
-                let (above, surely_above) = first.ask(Sense::SomeAbove, point);
-                let (below, surely_below) = last.ask(Sense::SomeBelow, point);
-                if above & below && present.passes(row) {
-                    met.push(row, surely_above && surely_below && present.is_sure(row));
-                }
-            }
+            present.walk_ranges(piece, point, met);
         }
     }
 }

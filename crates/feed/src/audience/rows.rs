@@ -19,7 +19,7 @@ pub(crate) struct Row {
 }
 
 /// Marks in a row.
-pub(crate) const MARKS_MAX: usize = 6;
+pub(crate) const MARKS_MAX: usize = 4;
 /// Comparisons in a row.
 pub(crate) const CHECKS_MAX: usize = 4;
 /// Registers that a document has, the one that every row passes included.
@@ -32,8 +32,11 @@ const TIE_PASSES: u8 = 0x80;
 const REGISTER: u8 = !TIE_PASSES;
 /// Whoever passes satisfies the filter.
 const DECIDES: u32 = 1 << 31;
+/// A tie with the first end of the range under which it is filed passes, and one with the last.
+const FIRST_TIE_PASSES: u32 = 1 << 30;
+const LAST_TIE_PASSES: u32 = 1 << 29;
 /// More filters than fit into any memory.
-const SLOT: u32 = DECIDES - 1;
+const SLOT: u32 = LAST_TIE_PASSES - 1;
 
 /// Which value at a path a register has, and what it says when there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,12 +109,25 @@ impl Check {
             (true, true) => Self { word: half, tie_passes: false },
         }
     }
+}
 
-    /// Whether a value may lie on the right side, and whether it surely does.
-    #[inline(always)]
-    pub(crate) fn ask(self, sense: Sense, point: Point) -> (bool, bool) {
-        let half = sense.half(point.key);
-        (half <= self.word, half < self.word || (half == self.word && self.tie_passes && point.whole))
+/// A filter with the range under which it is filed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ranged {
+    first: u32,
+    last: u32,
+    row: Row,
+}
+
+impl Ranged {
+    pub(crate) fn new(first: Check, last: Check, mut row: Row) -> Self {
+        row.slot |= if first.tie_passes { FIRST_TIE_PASSES } else { 0 };
+        row.slot |= if last.tie_passes { LAST_TIE_PASSES } else { 0 };
+        Self { first: first.word, last: last.word, row }
+    }
+
+    pub(crate) fn slot(&self) -> u32 {
+        self.row.slot()
     }
 }
 
@@ -207,11 +223,10 @@ impl Present {
     /// Whether the document may satisfy the filter of a row.
     #[inline(always)]
     pub(crate) fn passes(&self, row: &Row) -> bool {
-        let [first, second, third, fourth, fifth, sixth] = row.marks;
+        let [first, second, third, fourth] = row.marks;
         let [one, two, three, four] = row.registers;
         let [bound_one, bound_two, bound_three, bound_four] = row.words;
-        let marks =
-            self.has(first) & self.has(second) & self.has(third) & self.has(fourth) & self.has(fifth) & self.has(sixth);
+        let marks = self.has(first) & self.has(second) & self.has(third) & self.has(fourth);
         marks
             && (self.register(one) <= bound_one)
                 & (self.register(two) <= bound_two)
@@ -227,6 +242,19 @@ impl Present {
             self.register(*register) < *word || (register & TIE_PASSES != 0 && whole())
         };
         row.slot & DECIDES != 0 && row.words.iter().zip(&row.registers).all(sure)
+    }
+
+    /// Walks rows with ranges around a value.
+    #[inline]
+    pub(crate) fn walk_ranges(&self, ranges: &[Ranged], point: Point, met: &mut Met) {
+        let (above, below) = (Sense::SomeAbove.half(point.key), Sense::SomeBelow.half(point.key));
+        for Ranged { first, last, row } in ranges {
+            if (above <= *first) & (below <= *last) && self.passes(row) {
+                let tie = |flag: u32| point.whole && row.slot & flag != 0;
+                let inside = above < *first || tie(FIRST_TIE_PASSES);
+                met.push(row, inside && (below < *last || tie(LAST_TIE_PASSES)) && self.is_sure(row));
+            }
+        }
     }
 
     /// Walks rows.
