@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// What tests of one program may take together to be run together; one that takes more is run alone.
 const ROUND: Duration = Duration::from_millis(300);
+/// Tests that take longer are run only when all others let a mutant live, and when all others have been tried.
+const SLOW: Duration = Duration::from_millis(500);
 /// Seconds of processor beside what the tests take without a mutant, and how much of that they have in any case.
 const SECONDS: (u64, u64) = (2, 4);
 /// KiB that a test may hold; a mutant may want all there is.
@@ -168,27 +170,44 @@ impl<'t> Trial<'t> {
         let mut known = self.known(&fs::read_to_string(&path).unwrap_or_default())?;
         known.retain(|_, word| !again || [KILLED, TIMED_OUT].contains(word));
         let results = Mutex::new(fs::OpenOptions::new().create(true).append(true).open(&path)?);
-        let queue = Mutex::new(chosen.iter().copied().filter(|id| !known.contains_key(id)));
-        let next = || queue.lock().ok()?.next();
-        let work = || -> Result<Vec<(usize, &'static str)>> {
-            let (mut done, mut killers) = (Vec::new(), Round::new());
-            while let Some(id) = next() {
-                let word = self.judge(id, &mut killers)?;
-                let line = format!("{word}\t{}\n", self.mutants.get(id - 1).map(Mutant::line).unwrap_or_default());
-                let mut file = results.lock().map_err(|_| anyhow!("another thread has failed"))?;
-                file.write_all(line.as_bytes())?;
-                done.push((id, word));
+        let (quick, slow): (Vec<&Test>, Vec<&Test>) = self.tests.iter().partition(|test| test.took <= SLOW);
+        for (tests, last) in [(quick, false), (slow, true)] {
+            let left: Vec<usize> = chosen.iter().copied().filter(|id| !known.contains_key(id)).collect();
+            let queue = Mutex::new(left.into_iter());
+            let work = || self.work(&queue, &tests, last, &results);
+            let done: Vec<Result<Vec<_>>> = thread::scope(|scope| {
+                let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
+                let ended = workers.into_iter().map(thread::ScopedJoinHandle::join);
+                ended.map(|end| end.unwrap_or_else(|_| bail!("a thread has failed"))).collect()
+            });
+            for part in done {
+                known.extend(part?);
             }
-            Ok(done)
-        };
-        let done: Vec<Result<Vec<_>>> = thread::scope(|scope| {
-            let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| bail!("a thread has failed"))).collect()
-        });
-        for part in done {
-            known.extend(part?);
         }
         Ok(self.tally(&chosen, &known))
+    }
+
+    /// Tries mutants until none is left; one that lives is written down when these are the last tests.
+    fn work(
+        &self,
+        queue: &Mutex<impl Iterator<Item = usize>>,
+        tests: &[&'t Test],
+        last: bool,
+        results: &Mutex<fs::File>,
+    ) -> Result<Vec<(usize, &'static str)>> {
+        let (mut done, mut killers) = (Vec::new(), Round::new());
+        while let Some(id) = queue.lock().ok().and_then(|mut queue| queue.next()) {
+            let reached = self.tests.iter().any(|test| test.reached.contains(&id));
+            let word = if reached { self.judge(id, tests, &mut killers)? } else { UNREACHED };
+            if word == SURVIVED && !last {
+                continue;
+            }
+            let line = format!("{word}\t{}\n", self.mutants.get(id - 1).map(Mutant::line).unwrap_or_default());
+            let mut file = results.lock().map_err(|_| anyhow!("another thread has failed"))?;
+            file.write_all(line.as_bytes())?;
+            done.push((id, word));
+        }
+        Ok(done)
     }
 
     /// What is written down of the mutants; the last word counts.
@@ -213,13 +232,10 @@ impl<'t> Trial<'t> {
         tally
     }
 
-    /// Lets a mutant be on for the tests that reach it, until one fails: those that found its neighbour first, then the
-    /// quick ones.
-    fn judge(&self, id: usize, killers: &mut Round<'t>) -> Result<&'static str> {
-        let reaching: Vec<&Test> = self.tests.iter().filter(|test| test.reached.contains(&id)).collect();
-        if reaching.is_empty() {
-            return Ok(UNREACHED);
-        }
+    /// Lets a mutant be on for those of the tests that reach it, until one fails: those that found its neighbour first,
+    /// then the quick ones.
+    fn judge(&self, id: usize, tests: &[&'t Test], killers: &mut Round<'t>) -> Result<&'static str> {
+        let reaching: Vec<&Test> = tests.iter().copied().filter(|test| test.reached.contains(&id)).collect();
         let (first, others): (Vec<&Test>, Vec<&Test>) =
             reaching.into_iter().partition(|test| killers.iter().any(|killer| std::ptr::eq(*killer, *test)));
         for round in rounds(first).into_iter().chain(rounds(others)) {

@@ -4,7 +4,8 @@ use crate::{candidate, intent, read};
 use aql::key::{Ordered, decimal_key, is_first_of_key, moment_key, number_key};
 use aql::{
     Amount, Bound, Candidate, Category, Code, Constraints, Decision, EvaluationError, Evaluator, Fuel, Instant, Intent,
-    Level, Limits, Literal, OverBudget, Pattern, PaymentConstraints, Predicate, Refusal, Signals, Validity,
+    Level, Limits, Literal, Money, Outcome, OverBudget, Pattern, PaymentConstraints, Predicate, Refusal, Signals,
+    Validity,
 };
 use json::{Document, Pointer, Value, json};
 use std::cmp::Ordering;
@@ -183,7 +184,7 @@ fn names_on_the_wire_lead_back_to_what_they_name() {
     for (name, category) in Category::ALL {
         assert_eq!(category.name(), name);
     }
-    for (name, outcome) in aql::Outcome::ALL {
+    for (name, outcome) in Outcome::ALL {
         assert_eq!(outcome.name(), name);
     }
     for level in ["L0", "L3", "L9", "Q1", "L1-NC"] {
@@ -394,4 +395,67 @@ fn a_member_that_there_is_not_is_named_beside_those_there_are() {
     let refusal = Intent::parse(question.to_string().as_bytes(), &Limits::STANDARD).unwrap_err();
     assert_eq!((refusal.code, refusal.at.as_str()), (Code::UnknownField, "/projection/inclde"));
     assert!(refusal.detail.contains("`inclde`") && refusal.detail.contains("include, exclude"), "{refusal}");
+}
+
+#[test]
+fn who_is_refused_without_his_record_is_refused_as_with_it() {
+    let mut question = intent(json!({"path": "/name", "operator": "exists", "value": true}));
+    question["quality_floor"] = json!({"performance_score": 0.5});
+    question["budget"] = json!({"amount": "10", "currency": "EUR", "allocation": "single_winner"});
+    let question = read(&question);
+    let signals = |score: Option<f64>| Signals { performance_score: score, ..Signals::default() };
+    for (score, price, outcome, explanation) in [
+        (None, Some("1"), Some(Outcome::BelowQualityFloor), "quality: performance_score is not known"),
+        (Some(0.4), Some("1"), Some(Outcome::BelowQualityFloor), "quality: performance_score 0.4 is below 0.5"),
+        (
+            Some(0.4),
+            Some("11"),
+            Some(Outcome::BelowQualityFloor),
+            "quality: performance_score 0.4 is below 0.5 | over_budget: costs 11 of 10 EUR",
+        ),
+        (Some(0.5), None, Some(Outcome::Reject), "cost_undefined: no price in EUR is declared"),
+        (Some(0.5), Some("1"), None, ""),
+        (Some(0.5), Some("11"), None, ""),
+    ] {
+        let cost = price.and_then(Amount::parse);
+        let found = aql::refuse(&question, &signals(score), cost);
+        assert_eq!(found.as_ref().map(|judgement| judgement.outcome), outcome, "{score:?} {price:?}");
+        let record = Document::of(&json!({"name": "one"})).unwrap();
+        let costs = cost.map(|amount| Money { amount, currency: "EUR".to_owned() }).into_iter().collect();
+        let whole = Candidate::new("one".into(), record, Some(costs), signals(score));
+        let mut evaluator = Evaluator::new(Fuel::STANDARD);
+        let mut judged = aql::judge(&question, &whole, OverBudget::Flag, &mut evaluator).unwrap();
+        match found {
+            Some(found) => assert_eq!((found.explanation.as_str(), &found), (explanation, &judged)),
+            None => {
+                assert!(judged.payload.is_some() && judged.is_match(OverBudget::Flag));
+                judged.block("a policy forbids it".into());
+                assert_eq!((judged.outcome, judged.over_budget), (Outcome::Reject, false));
+                assert_eq!((judged.explanation.as_str(), &judged.payload), ("a policy forbids it", &None));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rejection_names_the_leaves_that_made_the_tree_fail() {
+    let leaf = |path: &str| json!({"path": path, "operator": "exists", "value": true});
+    let (here, gone) = (leaf("/name"), leaf("/gone"));
+    let market = [candidate("one", json!({"name": "one"}))];
+    let cases: [(Value, &[usize], &str); 7] = [
+        (json!([here, gone]), &[1], "constraints: /gone exists"),
+        (json!([gone, here, gone]), &[0, 2], "constraints: /gone exists, /gone exists"),
+        (json!({"any_of": [gone, leaf("/lost")]}), &[0, 1], "constraints: /gone exists, /lost exists"),
+        (json!([{"any_of": [here, gone]}, {"not": here}]), &[2], "constraints: not /name exists"),
+        (json!({"not": [gone, here]}), &[1], "constraints: not /name exists"),
+        (json!({"not": {"all_of": [here, {"not": gone}]}}), &[0, 1], "constraints: not /name exists, /gone exists"),
+        (json!({"not": {"not": gone}}), &[0], "constraints: /gone exists"),
+    ];
+    for (constraints, failing, explanation) in cases {
+        let question = read(&intent(constraints.clone()));
+        let mut evaluator = Evaluator::new(Fuel::STANDARD);
+        let judged = aql::judge(&question, &market[0], OverBudget::Flag, &mut evaluator).unwrap();
+        assert_eq!((judged.failing.as_slice(), judged.explanation.as_str()), (failing, explanation), "{constraints}");
+        assert_eq!(question.constraints.failing(&judged.leaves), failing, "{constraints}");
+    }
 }

@@ -193,6 +193,7 @@ fn groups_nest_so_deep_and_one_name_stands_once() {
     for (source, expected) in [
         (nested(64), None),
         (nested(65), Some("regex_too_large")),
+        ("(a)".repeat(100), None),
         ("(?<a>x)(?:b|(?<a>y))".to_owned(), Some("invalid_regex")),
         ("(?:(?<a>x)|b)(?:c|(?<a>y))".to_owned(), Some("invalid_regex")),
         ("(?:(?<a>x)|(?:c|(?<a>y)))".to_owned(), Some("regex_feature_unsupported")),
@@ -200,5 +201,46 @@ fn groups_nest_so_deep_and_one_name_stands_once() {
     ] {
         let found = Pattern::read(&source, &Pointer::root(), &Limits::STANDARD).err();
         assert_eq!(found.map(|refusal| refusal.code.name()), expected, "{source}");
+    }
+}
+
+#[test]
+fn a_flaw_is_told_with_its_place() {
+    for (source, position) in [
+        ("]", 0),
+        ("ab}", 2),
+        ("*", 0),
+        ("ab|+", 3),
+        (r"a\_", 2),
+        (r"a\c1", 3),
+        (r"[\c1]", 3),
+        ("a{2", 3),
+        ("a{2,1}", 6),
+        ("ab(c", 4),
+        ("ab)", 2),
+        ("a[b", 3),
+        ("^*", 1),
+    ] {
+        let refusal = Pattern::read(source, &Pointer::root(), &Limits::STANDARD).unwrap_err();
+        let place = format!("(character {position} of the pattern)");
+        assert!(refusal.detail.ends_with(&place), "{source}: {refusal}");
+    }
+}
+
+#[test]
+fn a_lone_surrogate_bounds_a_range_and_is_no_character() {
+    for (source, subject, expected) in [
+        (r"^[\ud800-\ue000]$", "\u{e000}", true),
+        (r"^[\ud7ff-\ud800]$", "\u{d7ff}", true),
+        (r"^[\u{d7ff}-\u{dfff}]$", "\u{e000}", false),
+        (r"[\ud800-\udfff]", "\u{e000}\u{d7ff}", false),
+        (r"^\u{10FFFF}$", "\u{10ffff}", true),
+        ("^[a-a]$", "a", true),
+    ] {
+        assert_eq!(pattern(source).is_match(subject, &mut 0), Ok(expected), "{source} on {subject:?}");
+    }
+    for source in [r"[\udfff-\ud800]", r"[\u{dfff}-\u{d800}]", r"[\ue000-\udfff]"] {
+        let refusal = Pattern::read(source, &Pointer::root(), &Limits::STANDARD).unwrap_err();
+        assert!(refusal.detail.starts_with("a range runs upward"), "{source}: {refusal}");
     }
 }
