@@ -36,6 +36,7 @@ pub(crate) const THEMES: &[(&str, &str)] = files![
     "aql/resolve-outcomes.json",
     "aql/resolve-policies.json",
     "aql/resolve-ranking.json",
+    "aql/resolve-repetition.json",
     "aql/signatures.json",
     "aql/strict-json.json",
     "aql/theorems.json",

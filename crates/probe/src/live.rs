@@ -130,7 +130,7 @@ impl Live {
     fn ask(&self, case: &Case, question: &Question) -> Result<Result<Value, Value>> {
         if !question.is_refused() {
             for dressed in &question.records {
-                self.publish("first", dressed.kind, &dressed.record)?;
+                self.publish(&dressed.by, dressed.kind, &dressed.record)?;
                 if let Some(said) = &dressed.evidence {
                     let mut evidence = said.clone();
                     evidence.insert("id".into(), json!(format!("urn:rialto:evidence:{}", self.parties.fresh())));

@@ -11,7 +11,7 @@ use crate::corpus::Case;
 use crate::fast;
 use crate::parties::Parties;
 use aql::OverBudget;
-use json::{Value, json};
+use json::{Document, Value, json};
 use serde_json::Map;
 
 /// The member that the added leaf asks for.
@@ -26,6 +26,9 @@ pub(crate) struct Dressed {
     name: String,
     pub(crate) id: String,
     pub(crate) kind: &'static str,
+    owner: String,
+    /// The key that its owner has in the run.
+    pub(crate) by: String,
     pub(crate) record: Value,
     /// What somebody else says about it.
     pub(crate) evidence: Option<Map<String, Value>>,
@@ -212,6 +215,15 @@ impl Question {
         if self.records.iter().any(|dressed| dressed.id == id) {
             return Err("two records of one name; the later one takes the place of the earlier one".into());
         }
+        // Who owns what decides what repeats what. A node lets few new names in, so the owners of all cases share keys.
+        let owner = Document::of(&Value::Object(members.clone())).map(|record| aql::owner(None, record.root(), &id));
+        let owner = owner.unwrap_or_else(|_| id.clone());
+        let known = self.records.iter().position(|dressed| dressed.owner == owner);
+        let by = match known.unwrap_or(self.records.len()) {
+            0 => "first".to_owned(),
+            position => format!("owner {position}"),
+        };
+        let did = parties.key(&by).did_key().as_str().to_owned();
         match own {
             Some((pointer, own)) => {
                 put(members, pointer, json!(id));
@@ -230,8 +242,8 @@ impl Question {
         let mut spoken = false;
         for pointer in speaker {
             if let Some(named) = find(members, pointer).and_then(Value::as_str).map(str::to_owned) {
-                put(members, pointer, json!(parties.did()));
-                self.renamed.push((named, parties.did()));
+                put(members, pointer, json!(did));
+                self.renamed.push((named, did.clone()));
                 spoken = true;
             }
         }
@@ -241,9 +253,9 @@ impl Question {
                 Some(Value::Object(_)) => self.added.push("/tool/publisher/did".into()),
                 Some(_) => return Err("the record has no room for its publisher".into()),
             }
-            put(members, "/tool/publisher/did", json!(parties.did()));
+            put(members, "/tool/publisher/did", json!(did));
         }
-        self.records.push(Dressed { name, id, kind, record: Value::Null, evidence: None, quality: None });
+        self.records.push(Dressed { name, id, kind, owner, by, record: Value::Null, evidence: None, quality: None });
         Ok(())
     }
 

@@ -111,7 +111,7 @@ mod tests {
     fn a_numbered_copy_of_one_owner_repeats_and_nobody_elses_does() {
         let offer = |number: u32, provider: &str| {
             value(&format!(
-                r#"{{"offer_id":"o{number}","provider_did":"{provider}","title":"Boat {number}","price":{{"amount":"3"}}}}"#
+                r#"{{"offer_id":"o{number}","provider_did":"{provider}","title":"Boat {number}","price":{{"amount":"3","currency":"EUR"}},"from":"Rialto","to":"Torcello","seats":8,"days":["mon","wed"],"crew":2,"covered":true}}"#
             ))
         };
         let mut front = Front::default();

@@ -1,3 +1,5 @@
+//! What comes back from the file of steps.
+
 use super::*;
 
 fn engaged(id: &str, reached: Reached) -> Engaged {
