@@ -84,11 +84,11 @@ fn collect(value: &Value, place: &[u8], hashes: &mut Vec<u64>) {
 
 /// The bytes of a text that count: all where it begins with a digit, else its letters in small.
 fn voting(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes().get(..256).unwrap_or(text.as_bytes());
-    if bytes.first().is_some_and(u8::is_ascii_digit) {
-        return bytes.to_vec();
+    let bytes = text.bytes().take(256);
+    if text.starts_with(|first: char| first.is_ascii_digit()) {
+        return bytes.collect();
     }
-    bytes.iter().filter(|byte| byte.is_ascii_alphabetic() || **byte >= 0x80).map(u8::to_ascii_lowercase).collect()
+    bytes.filter(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80).map(|byte| byte.to_ascii_lowercase()).collect()
 }
 
 /// FNV-1a, and three rounds that spread it over all bits.

@@ -367,10 +367,8 @@ impl<'a> Stage<'a> {
             let mut names = names.clone();
             names.insert("n", number.to_string());
             names.insert("fresh", format!("{}-{number}", names.get("fresh").cloned().unwrap_or_default()));
-            let mut changes = json::json!({"set": {"/kind": publish.kind, "/record": publish.record}});
-            if let Some((by, changes)) = publish.by.as_ref().zip(changes.as_object_mut()) {
-                changes.insert("by".to_owned(), json::json!(by));
-            }
+            let by = publish.by.as_deref().unwrap_or("issuer");
+            let changes = json::json!({"by": by, "set": {"/kind": publish.kind, "/record": publish.record}});
             let body = self.senders.publication(&changes, &names)?;
             let headers = [("Host".to_owned(), self.authority().to_owned())];
             self.messages += 1;
