@@ -7,7 +7,7 @@
 //! INVARIANT: a key is kept as long as some filter asks for it or rules it out.
 
 use super::paths::PathId;
-use super::rows::{ALL_MARKS, Met, Present, Row};
+use super::rows::{ALL_MARKS, Present, Row};
 use super::slab::Slab;
 use aql::Literal;
 use aql::key::number_key;
@@ -201,17 +201,16 @@ impl List {
         }
     }
 
-    /// Finds the filters that a document may satisfy.
+    /// The rows of which a document may pass some.
     #[inline]
-    pub(crate) fn walk(&self, present: &Present, met: &mut Met) {
+    pub(crate) fn rows<'a>(&'a self, present: &Present, out: &mut Vec<&'a [Row]>) {
         match self {
             Self::Empty => {}
-            Self::One(row) => present.walk(std::slice::from_ref(row), met),
-            Self::Many(rows) => present.walk(rows, met),
+            Self::One(row) => out.push(std::slice::from_ref(row)),
+            Self::Many(rows) => out.push(rows),
             Self::Grouped(groups) => {
-                for (_, rows) in groups.marks.iter().zip(&groups.rows).filter(|(mark, _)| present.has(**mark)) {
-                    present.walk(rows, met);
-                }
+                let groups = groups.marks.iter().zip(&groups.rows).filter(|(mark, _)| present.has(**mark));
+                out.extend(groups.map(|(_, rows)| rows.as_slice()));
             }
         }
     }

@@ -4,7 +4,7 @@
 //! of these lengths, whose rows lie side by side; a key lies in one piece of each length.
 
 use super::keys::push;
-use super::rows::{Check, End, Met, Point, Present, Ranged, Row, Sense};
+use super::rows::{Check, End, Point, Present, Ranged, Row, Sense};
 use foldhash::quality::RandomState;
 use std::collections::HashMap;
 
@@ -150,17 +150,18 @@ impl Ranges {
         }
     }
 
-    /// Finds the filters whose range holds a value, and that the document may satisfy.
-    pub(crate) fn walk(&self, point: Point, present: &Present, met: &mut Met) {
+    /// The rows around a value.
+    pub(crate) fn rows<'a>(&'a self, point: Point, out: &mut Vec<(Point, &'a [Ranged])>) {
         for (length, _) in (0..).zip(&self.lengths).filter(|(_, count)| **count > 0) {
-            let Some(piece) = self.pieces.get(&(length, point.key >> length)) else { continue };
-            present.walk_ranges(piece, point, met);
+            let piece = self.pieces.get(&(length, point.key >> length));
+            out.extend(piece.map(|piece| (point, piece.as_slice())));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Met;
     use super::*;
     use proptest::prelude::*;
 
@@ -205,8 +206,9 @@ mod tests {
                 ranges.remove(range.keys().0, range.keys().1, slot);
             }
             for key in keys {
-                let mut met = Met::default();
-                ranges.walk(Point { key, whole: key as u32 == 0 }, &Present::default(), &mut met);
+                let (mut met, mut rows) = (Met::default(), Vec::new());
+                ranges.rows(Point { key, whole: key as u32 == 0 }, &mut rows);
+                rows.iter().for_each(|(point, rows)| Present::default().walk_ranges(rows, *point, &mut met));
                 for (slot, (range, stays)) in (0..).zip(&all) {
                     let (sure, likely) = (met.sure.contains(&slot), met.likely.contains(&slot));
                     match holds(*range, key).filter(|_| *stays) {
