@@ -352,7 +352,8 @@ impl Connected {
             }
         };
         // What the library says of a failed beginning may repeat what the server said.
-        let service = begun.map_err(|_| unavailable("it does not begin as the protocol says; start it by hand to see why"))?;
+        let service =
+            begun.map_err(|_| unavailable("it does not begin as the protocol says; start it by hand to see why"))?;
         Ok(Session { service, signals, begun: Instant::now() })
     }
 }

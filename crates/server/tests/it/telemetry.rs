@@ -103,7 +103,9 @@ async fn the_steps_of_a_request_are_spans_of_the_callers_trace() {
         assert!(has(&all, name.as_bytes()), "no `{name}`");
     }
     assert!(!has(&all, b"marker-hidden"), "nobody asked for content");
-    for name in ["gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"] {
+    for name in
+        ["gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"]
+    {
         assert!(has(&all, name.as_bytes()), "no `{name}`");
     }
     assert!(has(&all, b"marker-shown-result"), "the operator asked for content");
