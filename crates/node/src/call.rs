@@ -232,13 +232,18 @@ impl Visitor {
     /// Calls an operation of an agent.
     pub async fn call(&self, agent: &Agent, order: &Order) -> Result<Answer, CallError> {
         let (offers, mut unread) = self.offers(agent).await;
+        match self.call_offered(agent, &offers, order).await {
+            // An interface that cannot be read may be the one that has it.
+            Err(CallError::Method { .. }) if !unread.is_empty() => Err(unread.remove(0).1),
+            called => called,
+        }
+    }
+
+    /// The same with interfaces that were read before.
+    pub async fn call_offered(&self, agent: &Agent, offers: &[Offer], order: &Order) -> Result<Answer, CallError> {
         let chosen = |offer: &&Offer| order.interface.as_deref().is_none_or(|name| offer.is_called(name));
         let found = offers.iter().filter(chosen).find_map(|offer| Some((offer, offer.operation(&order.method)?)));
         let Some((offer, operation)) = found else {
-            // An interface that cannot be read may be the one that has it.
-            if !unread.is_empty() {
-                return Err(unread.remove(0).1);
-            }
             let mut known: Vec<String> = offers.iter().filter(chosen).flat_map(Offer::names).collect();
             known.sort();
             known.dedup();

@@ -160,6 +160,12 @@ impl Door {
         self.policy.admit(url, self.reach).map(|_| ())
     }
 
+    /// Another door to the same places, for whoever waits longer and comes more often.
+    pub(crate) fn beside(&self, total: Duration, per_minute: u32) -> Result<Self, DoorError> {
+        let parallel_per_host = self.policy.parallel;
+        Self::new(DoorPolicy { total, per_minute, parallel_per_host, ..self.policy.clone() })
+    }
+
     async fn run(&self, errand: Errand, url: &str, sent: Sent<'_>, now: Instant) -> Result<Response, FetchError> {
         let (destination, begun) = (self.policy.admit(url, self.reach)?, tokio::time::Instant::now());
         if self.rootless {

@@ -1,40 +1,54 @@
 //! ADP Interface: agents that are known by their description, as tools of hosted agents.
 //!
 //! What the operator names is found, read and called as `rialto call` does it, in the node's own name: requests are
-//! signed with the key that the node signs everything with.
+//! signed with the key that the node signs everything with. What was read is what is called until it is read again.
 
-use crate::call::{Argument, CallError, Credentials, Given, Order, Visitor};
+use crate::call::{Agent, Argument, CallError, Credentials, Fit, Given, Offer, Order, Visitor};
 use crate::node::Node;
+use crate::outbound::FetchError;
 use description::Operation;
 use host::{Pending, Skill, ToolError, Visits};
 use json::Value;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Requests to one domain in a minute, for agents that the operator named.
+const PER_MINUTE: u32 = 600;
 
 /// Goes to other agents for the agents of a node.
 pub(super) struct Envoy {
     node: Weak<Node>,
     /// Whoever goes now, and the name of the key that they sign with.
     visitor: Mutex<Option<(String, Arc<Visitor>)>>,
+    /// What was read last, by the name that the operator gave.
+    read: Mutex<BTreeMap<String, Arc<Known>>>,
+}
+
+/// An agent and its interfaces, as they were read.
+struct Known {
+    agent: Agent,
+    offers: Vec<Offer>,
 }
 
 impl Envoy {
     pub(super) fn new(node: &Arc<Node>) -> Self {
-        Self { node: Arc::downgrade(node), visitor: Mutex::default() }
+        Self { node: Arc::downgrade(node), visitor: Mutex::default(), read: Mutex::default() }
     }
 
     /// Somebody who signs with the key of this moment.
     fn visitor(&self) -> Result<Arc<Visitor>, ToolError> {
         let gone = || ToolError::Unavailable("the node is stopping".to_owned());
         let node = self.node.upgrade().ok_or_else(gone)?;
-        let broken = |_| ToolError::Unavailable("the node cannot sign".to_owned());
-        let (key_id, key) = node.identity.request_key().map_err(broken)?;
+        let broken = |error: String| ToolError::Unavailable(format!("nobody can be asked: {error}"));
+        let (key_id, key) = node.identity.request_key().map_err(|error| broken(error.to_string()))?;
         let mut visitor = self.visitor.lock().unwrap_or_else(PoisonError::into_inner);
         match visitor.as_ref().filter(|(known, _)| *known == key_id.to_string()) {
             Some((_, known)) => Ok(Arc::clone(known)),
             None => {
                 let name = key_id.to_string();
                 let credentials = Some(Credentials { key_id, key, legacy: false });
-                let new = Arc::new(Visitor::new(Arc::clone(&node.door), node.clock.clone(), credentials));
+                let door = node.door.beside(host::TIME_MAX, PER_MINUTE).map_err(|error| broken(error.to_string()))?;
+                let new = Arc::new(Visitor::new(Arc::new(door), node.clock.clone(), credentials));
                 *visitor = Some((name, Arc::clone(&new)));
                 Ok(new)
             }
@@ -62,17 +76,24 @@ impl Visits for Envoy {
                 }
             }
             match (operations.is_empty(), unread.is_empty()) {
-                (true, false) => Err(told(&unread.remove(0).1)),
-                (true, true) => Err(ToolError::Protocol("the agent describes nothing that can be called".to_owned())),
-                (false, _) => Ok(operations),
+                (true, false) => return Err(told(&unread.remove(0).1)),
+                (true, true) => {
+                    return Err(ToolError::Protocol("the agent describes nothing that can be called".to_owned()));
+                }
+                (false, _) => {}
             }
+            let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+            read.insert(agent.to_owned(), Arc::new(Known { agent: found, offers }));
+            Ok(operations)
         })
     }
 
     fn call<'a>(&'a self, skill: Skill<'a>, inputs: &'a Value) -> Pending<'a, Result<Value, ToolError>> {
         Box::pin(async move {
             let visitor = self.visitor()?;
-            let agent = visitor.find(skill.agent).await.map_err(|error| told(&error))?;
+            let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(skill.agent).cloned();
+            let unread = || ToolError::Unavailable("the description of the agent was not read yet".to_owned());
+            let known = known.ok_or_else(unread)?;
             let given = inputs.as_object().into_iter().flatten();
             let arguments =
                 given.map(|(name, value)| Argument { name: name.clone(), value: Given::Json(value.clone()) });
@@ -82,10 +103,11 @@ impl Visits for Envoy {
                 arguments: arguments.collect(),
                 is_agreed: skill.is_agreed,
             };
-            let answer = visitor.call(&agent, &order).await.map_err(|error| asked(&error))?;
+            let called = visitor.call_offered(&known.agent, &known.offers, &order).await;
+            let answer = called.map_err(|error| asked(&error))?;
             match answer.fit {
-                crate::call::Fit::Breaks(refusal) => Err(ToolError::Protocol(format!("the outputs: {refusal}"))),
-                crate::call::Fit::Fits | crate::call::Fit::Unsaid | crate::call::Fit::Unchecked => Ok(answer.result),
+                Fit::Breaks(refusal) => Err(ToolError::Protocol(format!("the outputs: {refusal}"))),
+                Fit::Fits | Fit::Unsaid | Fit::Unchecked => Ok(answer.result),
             }
         })
     }
@@ -105,8 +127,23 @@ fn asked(error: &CallError) -> ToolError {
         CallError::Answered { said, .. } => ToolError::Failed(format!("{error}: {said}").chars().take(1_000).collect()),
         CallError::Refused { .. } => ToolError::Failed(error.to_string()),
         CallError::Reply(_) => ToolError::Protocol(error.to_string()),
-        // Whether a request that was cut off did something is for its owner to say.
-        CallError::Unreached { .. } => ToolError::Lost(error.to_string()),
+        CallError::Unreached { error: why, .. } => match why {
+            FetchError::Url
+            | FetchError::HostForbidden
+            | FetchError::PortForbidden
+            | FetchError::NoRoots
+            | FetchError::RateLimited
+            | FetchError::Unreachable
+            | FetchError::Certificate
+            | FetchError::NotTls => told(error),
+            // Whether a request that was cut off did something is for its owner to say.
+            FetchError::Timeout
+            | FetchError::Redirect
+            | FetchError::ContentEncoding
+            | FetchError::TooLarge
+            | FetchError::Gone
+            | FetchError::Status => ToolError::Lost(error.to_string()),
+        },
         CallError::Agent(_)
         | CallError::Did(_)
         | CallError::Absent { .. }

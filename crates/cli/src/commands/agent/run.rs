@@ -122,9 +122,12 @@ impl Talk {
                 "awaiting-review" => self.review(id, answer)?,
                 "outcome-unknown" => self.settle(id, answer)?,
                 "awaiting-credentials" => {
-                    return Err(Failure::refused("the tool wants credentials of yours, and there are none").help(
-                        "name some in the configuration under `credentials.users`, or say `user_identity: false`",
-                    ));
+                    let consent = state.pointer("/credentials/consent").and_then(Value::as_str);
+                    let consent = consent.map(|link| format!("consent at {}, then ", shown(link))).unwrap_or_default();
+                    let failure = Failure::refused("the tool wants credentials of yours, and there are none");
+                    return Err(failure.help(format!(
+                        "{consent}name some in the configuration under `credentials.users`, or say `user_identity: false`"
+                    )));
                 }
                 _ if known as usize > *told => {}
                 _ => return Ok(status),
