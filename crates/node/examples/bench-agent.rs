@@ -67,11 +67,10 @@ fn main() -> Done<()> {
         .enable_all()
         .build()?;
     let wanted = Arc::new(wanted);
-    let measured = |idempotent| {
+    let measured = |idempotent| -> Done<Figures> {
         // On a thread that serves, as a request would be.
         let wanted = Arc::clone(&wanted);
-        let told = runtime.spawn(async move { measure(&wanted, idempotent).await.map_err(|error| error.to_string()) });
-        runtime.block_on(told)?.map_err(Into::into)
+        runtime.block_on(runtime.spawn(async move { measure(&wanted, idempotent).await }))?
     };
     let ours = [measured(false)?, measured(true)?];
     let theirs = wanted.python.as_deref().map(|python| peer(python, &wanted)).transpose()?;
