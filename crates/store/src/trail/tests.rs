@@ -1,3 +1,5 @@
+//! A trail with every byte altered and every tail cut off, its halves written in turn, and a disk that takes nothing.
+
 use super::*;
 
 fn engaged(id: &str, reached: Reached) -> Engaged {
