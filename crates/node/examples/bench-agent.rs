@@ -70,8 +70,7 @@ fn main() -> Done<()> {
     let measured = |idempotent| -> Done<Figures> {
         // On a thread that serves, as a request would be.
         let wanted = Arc::clone(&wanted);
-        let told = runtime.spawn(async move { measure(&wanted, idempotent).await.map_err(|error| error.to_string()) });
-        Ok(runtime.block_on(told)??)
+        runtime.block_on(runtime.spawn(async move { measure(&wanted, idempotent).await }))?
     };
     let ours = [measured(false)?, measured(true)?];
     let theirs = wanted.python.as_deref().map(|python| peer(python, &wanted)).transpose()?;

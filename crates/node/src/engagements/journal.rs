@@ -12,12 +12,14 @@ use crate::clock::Clock;
 use crate::publish::commit_refused;
 use crate::refusal::Error;
 use agent::{Agent, Engagement, Registry, Step};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use store::{Engaged, Journal, Noted, Reached};
 use tokio::sync::{Mutex, oneshot, watch};
 
+/// Bytes of a journal whose engagement is kept in memory while it rests.
+const SEEN_BYTES_MAX: usize = 16 * 1024;
 /// A disk that takes longer is waited for by a thread of its own, so that nobody else has to.
 const SWIFT: Duration = Duration::from_millis(1);
 
@@ -40,6 +42,27 @@ pub(super) struct Seat {
     pub(super) reached: watch::Sender<Option<Reached>>,
     /// Who wants it to end.
     pub(super) cancelled: watch::Sender<Option<String>>,
+    /// What is to be seen of it while it rests, so that whoever asks for its answer needs no journal.
+    seen: std::sync::Mutex<Option<Arc<Seen>>>,
+}
+
+/// An engagement as its journal has it, to be looked at.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) engaged: Engaged,
+    pub(super) engagement: Engagement,
+    pub(super) agent: Arc<Agent>,
+}
+
+impl Seat {
+    /// What is to be seen of an engagement that rests, if it is kept here.
+    pub(super) fn seen(&self) -> Option<Arc<Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn show(&self, seen: Option<Arc<Seen>>) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+    }
 }
 
 impl Default for Seat {
@@ -49,6 +72,7 @@ impl Default for Seat {
             tick: watch::Sender::new(0),
             reached: watch::Sender::new(None),
             cancelled: watch::Sender::new(None),
+            seen: std::sync::Mutex::new(None),
         }
     }
 }
@@ -63,6 +87,8 @@ pub(super) struct Live {
     /// Steps that are written, and the last entry of the store about them.
     written: usize,
     pub(super) entry: u64,
+    /// Their bytes; more than can be where some were written before this began.
+    bytes: usize,
     /// Whether the row beside the journal is there.
     known: bool,
     /// Since when it is worked on.
@@ -76,14 +102,28 @@ impl Engagements {
     pub(super) fn live(&self, engaged: Engaged, engagement: Engagement, agent: Arc<Agent>) -> Live {
         let (seat, registry) = (self.seat(&engaged.id), self.registry(&agent, engagement.begun()));
         let (since, repeat) = (Clock::monotonic(), None);
-        Live { engaged, engagement, agent, registry, seat, written: 0, entry: 0, known: false, since, repeat }
+        let (written, entry, bytes, known) = (0, 0, 0, false);
+        Live { engaged, engagement, agent, registry, seat, written, entry, bytes, known, since, repeat }
     }
 }
 
 impl Live {
     /// The same with everything written.
     pub(super) fn written(self) -> Self {
-        Self { written: self.engagement.steps().len(), known: true, ..self }
+        Self { written: self.engagement.steps().len(), bytes: usize::MAX, known: true, ..self }
+    }
+
+    /// The same to be looked at only.
+    pub(super) fn seen(self) -> Seen {
+        Seen { engaged: self.engaged, engagement: self.engagement, agent: self.agent }
+    }
+
+    /// Leaves it at rest, to be seen at its seat where it is small.
+    pub(super) fn rest(self) {
+        if self.bytes <= SEEN_BYTES_MAX {
+            let seat = Arc::clone(&self.seat);
+            seat.show(Some(Arc::new(self.seen())));
+        }
     }
 
     /// Takes a step; it is written with the next [`Engagements::write`].
@@ -118,6 +158,9 @@ impl Engagements {
         let engaged = Engaged { reached, reviewer, due: due.unwrap_or_default(), ..live.engaged.clone() };
         let journal = live.unwritten(&engaged, self.node.clock().millis())?;
         if !journal.is_empty() {
+            live.seat.show(None);
+            let bytes: usize = journal.steps.iter().map(|step| step.body.len()).sum();
+            live.bytes = live.bytes.saturating_add(bytes);
             live.entry = self.node.store.note(journal).map_err(commit_refused)?;
             (live.engaged, live.known, live.written) = (engaged, true, live.engagement.steps().len());
         }

@@ -178,6 +178,7 @@ impl Engagements {
     async fn unless_cancelled<T>(&self, seat: &Seat, doing: impl Future<Output = T>) -> Option<T> {
         let mut cancelled = seat.cancelled.subscribe();
         tokio::select! {
+            biased;
             done = doing => Some(done),
             _ = cancelled.wait_for(Option::is_some) => None,
             () = self.cut() => None,

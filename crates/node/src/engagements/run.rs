@@ -96,8 +96,10 @@ impl Engagements {
             // It stays as its journal has it, and the next start goes on from there.
             return tracing::error!(engagement = live.engaged.id, %error, "an engagement stopped");
         }
-        if let Some((parent, _)) = &live.engaged.parent {
-            self.start_again(parent.clone());
+        let parent = live.engaged.parent.clone();
+        live.rest();
+        if let Some((parent, _)) = parent {
+            self.start_again(parent);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::clock::instant;
 use crate::refusal::Error;
 use agent::{Status, Step};
 use json::{Map, Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 use store::{Engaged, Noted};
 use tokio::time::timeout;
@@ -14,7 +15,10 @@ use tokio::time::timeout;
 impl Engagements {
     /// How an engagement stands, and after how many steps.
     pub fn state(&self, id: &str, caller: Option<&str>) -> Result<(Value, u64), Error> {
-        let live = self.load(id)?;
+        let live = match self.seat(id).seen() {
+            Some(seen) => seen,
+            None => Arc::new(self.load(id)?.seen()),
+        };
         if !self.is_callers(&live.engaged, caller) && !self.is_owner(&live.agent, caller) {
             return Err(unknown().into());
         }

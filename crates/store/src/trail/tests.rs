@@ -1,4 +1,4 @@
-//! What comes back from the file of steps.
+//! A trail with every byte altered and every tail cut off, its halves written in turn, and a disk that takes nothing.
 
 use super::*;
 

@@ -113,3 +113,55 @@ fn a_copy_has_documents_and_nothing_that_could_be_done_again() {
     assert_eq!(copied.engagement("a").unwrap(), None);
     assert_eq!(copied.spec(&spec.digest).unwrap(), Some(spec));
 }
+
+#[test]
+fn what_is_in_no_table_yet_is_read_and_is_there_after_the_process_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let begun =
+        Journal { engagements: vec![engaged("a", Reached::Running)], steps: vec![noted("a", 0)], ..Journal::default() };
+    note(&store, begun).unwrap();
+    store.note(Journal { steps: vec![noted("a", 1), noted("a", 2)], ..Journal::default() }).unwrap();
+    let large = Noted { body: vec![7; 300_000], ..noted("a", 3) };
+    // The folder as a kill would leave it.
+    let copy = |name: &str| {
+        let copy = folder.path().join(name);
+        std::fs::create_dir(&copy).unwrap();
+        for file in ["rialto.db", "rialto.db-wal", "head", "trail"] {
+            std::fs::copy(folder.path().join(file), copy.join(file)).unwrap();
+        }
+        Store::open(&copy).unwrap()
+    };
+    let killed = copy("killed");
+    for store in [&store, &killed] {
+        assert_eq!(store.steps("a").unwrap(), [noted("a", 0), noted("a", 1), noted("a", 2)]);
+        assert_eq!(store.step_count("a").unwrap(), 3);
+        assert_eq!(store.engagement("a").unwrap(), Some(engaged("a", Reached::Running)));
+    }
+    assert_eq!(killed.check().unwrap().flaws, []);
+    note(&store, Journal { steps: vec![large.clone()], ..Journal::default() }).unwrap();
+    note(&store, Journal { steps: vec![noted("a", 4)], ..Journal::default() }).unwrap();
+    for store in [&store, &copy("killed later")] {
+        let steps = store.steps("a").unwrap();
+        assert_eq!((steps.len(), &steps[3], &steps[4]), (5, &large, &noted("a", 4)));
+        assert_eq!(store.engagements_at(Reached::Running).unwrap(), [engaged("a", Reached::Running)]);
+    }
+}
+
+#[test]
+fn a_store_of_the_format_before_the_trail_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let begun =
+        Journal { engagements: vec![engaged("a", Reached::Running)], steps: vec![noted("a", 0)], ..Journal::default() };
+    note(&store, begun).unwrap();
+    drop(store);
+    std::fs::remove_file(folder.path().join("trail")).unwrap();
+    assert!(Store::open(folder.path()).is_err(), "a trail that is gone is missed");
+    let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
+    database.execute_batch("DELETE FROM delivery WHERE one = 4; PRAGMA user_version = 5;").unwrap();
+    drop(database);
+    let store = Store::open(folder.path()).unwrap();
+    note(&store, Journal { steps: vec![noted("a", 1)], ..Journal::default() }).unwrap();
+    assert_eq!(store.steps("a").unwrap(), [noted("a", 0), noted("a", 1)]);
+}
