@@ -5,15 +5,12 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::Command;
 
-/// All conformance cases against `aql` and `reference`, against `schema` and against `description`, or over HTTP.
+/// All conformance cases against the crates that they are about, or over HTTP.
 pub fn conformance(root: &Path, arguments: &[String]) -> Result<()> {
     if arguments.iter().any(|argument| argument == "--http") {
         build_product(root)?;
-        return run::run(&mut binary(root, "conformance", arguments));
     }
-    run::run(&mut binary(root, "conformance", arguments))?;
-    run::run(&mut example(root, "conformance", arguments))?;
-    run::run(&mut example_of(root, "rialto-description", "descriptions", arguments))
+    run::run(&mut binary(root, "conformance", arguments))
 }
 
 /// The differential run of a crate against its twin.

@@ -38,7 +38,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// All conformance cases against `aql`, `reference`, `schema` and `description`; with `--http` against the node that is built here.
+    /// All conformance cases against the crates that they are about, and `reference`; with `--http` against the node that is built here.
     Conformance {
         /// Passed on to the runner.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -66,6 +66,7 @@ const BELOW_CLI_AND_TWIN: &[&str] = &[
     "trust",
     "json",
     "reference",
+    "corpus",
 ];
 
 const ROOMS: &[Room] = &[
@@ -85,6 +86,7 @@ const ROOMS: &[Room] = &[
     room("probe", 5, &["node", "schema", "aql", "trust", "json"]),
     room("cli", 6, BELOW_CLI),
     work("reference", &[]),
+    work("corpus", &[]),
     work("conformance", BELOW_CLI_AND_TWIN),
     work("bench", &["conformance", "aql", "trust", "json"]),
     work("xtask", BELOW_CLI_AND_TWIN),
@@ -161,7 +163,11 @@ fn judge(edge: &Edge) -> Option<String> {
     }
     match (lower.floor, used.floor) {
         (Floor::Work, _) if lower.name == "reference" => Some(format!("uses `{to}`; the twin shares no code with us")),
-        (Floor::Product(_), Floor::Work) if *for_tests && matches!(used.name, "reference" | "conformance") => None,
+        (Floor::Product(_), Floor::Work)
+            if *for_tests && matches!(used.name, "reference" | "corpus" | "conformance") =>
+        {
+            None
+        }
         (Floor::Product(from), Floor::Product(to)) if *for_tests && to < from => None,
         (Floor::Product(from), Floor::Product(used)) if used > from => {
             Some(format!("uses `{to}`, which points upward from floor {from} to floor {used}"))

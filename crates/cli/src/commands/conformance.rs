@@ -140,8 +140,9 @@ fn described(examined: &Examination) -> String {
         text.push_str(&line(finding));
     }
     let (passed, failed, not_put) = examined.totals();
+    let end = if not_put == 0 { "" } else { ":" };
     text.push_str(&format!(
-        "\n{} passed, {failed} failed, {not_put} cannot be put over HTTP:\n",
+        "\n{} passed, {failed} failed, {not_put} cannot be put over HTTP{end}\n",
         count(passed, "case")
     ));
     for (reason, cases) in reasons(examined) {

@@ -151,36 +151,8 @@ fn expected(case: &Value) -> Map<String, Value> {
     expected
 }
 
-/// What came of one case.
-pub(crate) struct Verdict {
-    pub(crate) theme: String,
-    pub(crate) id: String,
-    pub(crate) requirement: String,
-    /// What came out otherwise, if anything did.
-    pub(crate) wrong: Option<String>,
-}
-
-/// Every case whose id contains `only`.
-pub(crate) fn run(only: &str) -> Vec<Verdict> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/description");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let mut verdicts = Vec::new();
-    for file in &files {
-        let theme: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let cases = theme["cases"].as_array().unwrap().iter();
-        verdicts.extend(cases.filter(|case| case["id"].as_str().unwrap().contains(only)).map(|case| Verdict {
-            theme: text(&theme["theme"]),
-            id: text(&case["id"]),
-            requirement: text(&case["requirement"]),
-            wrong: judge(&theme, case),
-        }));
-    }
-    verdicts
-}
-
-fn judge(theme: &Value, case: &Value) -> Option<String> {
+/// Puts a case to the crate, and says what came out otherwise.
+pub(crate) fn judge(theme: &Value, case: &Value) -> Option<String> {
     let got = match case["kind"].as_str().unwrap() {
         "describe" => describe(theme, case),
         "definition" => define(theme, case),
@@ -198,14 +170,8 @@ fn judge(theme: &Value, case: &Value) -> Option<String> {
 
 #[test]
 fn every_case_comes_out_as_the_corpus_says() {
-    let verdicts = run("");
-    let wrong: Vec<String> = verdicts
-        .iter()
-        .filter_map(|verdict| {
-            Some(format!("{} ({}, {}) {}", verdict.id, verdict.theme, verdict.requirement, verdict.wrong.as_ref()?))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), verdicts.len(), wrong.join("\n"));
+    let verdicts = corpus::put("description", "", judge).unwrap();
+    assert_eq!(corpus::surprises(&verdicts), [""; 0]);
     assert!(verdicts.len() >= 200, "{}", verdicts.len());
 }
 

@@ -1,6 +1,4 @@
-//! RFC 0024: every case of `conformance/schema` against this crate.
-//!
-//! `cargo xtask conformance` runs them, too, with the program `examples/conformance.rs`.
+//! RFC 0024: every case of `conformance/schema` against this crate; `cargo xtask conformance` has them judged here, too.
 
 use json::{Document, Instant};
 use schema::{
@@ -9,7 +7,6 @@ use schema::{
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Instant as Clock;
 use trust::{Did, DidDocument, SigningKey};
 
@@ -314,56 +311,29 @@ fn agrees(expected: &Value, got: &Value) -> bool {
     }
 }
 
-/// What became of a case.
-pub(crate) struct Verdict {
-    pub(crate) theme: String,
-    pub(crate) id: String,
-    pub(crate) requirement: String,
-    pub(crate) wrong: Option<String>,
-}
-
-/// Puts every case whose name contains `only` to the crate.
+/// Puts a case to the crate, and says what came out otherwise.
 #[expect(clippy::disallowed_methods, reason = "some cases say how long they may take")]
-pub(crate) fn run(only: &str) -> Vec<Verdict> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/schema");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let mut verdicts = Vec::new();
-    for file in &files {
-        let theme: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        for case in theme["cases"].as_array().unwrap().iter().filter(|case| text(&case["id"]).contains(only)) {
-            let full = expanded(case);
-            let start = Clock::now();
-            let got = answer(&full).unwrap_or_else(|refused| refused);
-            let millis = start.elapsed().as_millis() as u64;
-            // An exact document is meant exactly.
-            let exact = full["expect"].get("document").is_none_or(|document| *document == got["document"]);
-            let refuses = full["expect"].get("code").is_some() == got.get("code").is_some();
-            // Without optimisation and with others beside it, everything takes longer.
-            let slower = if cfg!(debug_assertions) { 50 } else { 1 };
-            let late = case["within_ms"].as_u64().is_some_and(|within| millis > within * slower);
-            let wrong = match agrees(&full["expect"], &got) && exact && refuses {
-                true if late => Some(format!("took {millis} ms")),
-                true => None,
-                false => Some(format!("expected {}, got {got}", case["expect"])),
-            };
-            let (theme, id) = (text(&theme["theme"]), text(&case["id"]));
-            verdicts.push(Verdict { theme, id, requirement: text(&case["requirement"]), wrong });
-        }
+pub(crate) fn judge(_: &Value, case: &Value) -> Option<String> {
+    let full = expanded(case);
+    let start = Clock::now();
+    let got = answer(&full).unwrap_or_else(|refused| refused);
+    let millis = start.elapsed().as_millis() as u64;
+    // An exact document is meant exactly.
+    let exact = full["expect"].get("document").is_none_or(|document| *document == got["document"]);
+    let refuses = full["expect"].get("code").is_some() == got.get("code").is_some();
+    // Without optimisation and with others beside it, everything takes longer.
+    let slower = if cfg!(debug_assertions) { 50 } else { 1 };
+    let late = case["within_ms"].as_u64().is_some_and(|within| millis > within * slower);
+    match agrees(&full["expect"], &got) && exact && refuses {
+        true => late.then(|| format!("took {millis} ms")),
+        false => Some(format!("expected {}, got {got}", case["expect"])),
     }
-    verdicts
 }
 
 #[test]
 fn every_case_comes_out_as_the_corpus_says() {
-    let verdicts = run("");
-    let told = |verdict: &Verdict| {
-        let Verdict { theme, id, requirement, wrong } = verdict;
-        Some(format!("{id} of {theme} ({requirement}): {}", wrong.as_ref()?))
-    };
-    let wrong: Vec<String> = verdicts.iter().filter_map(told).collect();
-    assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), verdicts.len(), wrong.join("\n"));
+    let verdicts = corpus::put("schema", "", judge).unwrap();
+    assert_eq!(corpus::surprises(&verdicts), [""; 0]);
     assert!(verdicts.len() >= 200, "{}", verdicts.len());
     assert!(verdicts.iter().filter(|verdict| verdict.id.starts_with("bomb-")).count() >= 30);
 }

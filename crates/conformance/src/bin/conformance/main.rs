@@ -1,15 +1,34 @@
-//! Runs the corpus against `aql` and `reference`, or against a node over HTTP: `cargo xtask conformance [--http]`.
+//! Puts every corpus to its crate, and that of the language to the twin, too: `cargo xtask conformance`; or all that a node
+//! can show to one over HTTP: `--http`.
 
 use anyhow::Context;
 use clap::Parser;
 use conformance::crash::{Program, clock};
 use conformance::{Corpus, Fast, Implementation, Report, Twin, run};
+use corpus::Verdict;
 use probe::{Http, Level, Settings, Target};
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use trust::SigningKey;
+
+mod cases;
+/// Whom the cases of payments are about.
+#[path = "../../../../payment/tests/it/stage.rs"]
+#[expect(clippy::unwrap_used, reason = "it is part of tests")]
+mod stage;
+
+/// A corpus beside that of the language, and who says what comes of its cases.
+type Judged = (&'static str, fn(&Value, &Value) -> Option<String>);
+
+const JUDGED: [Judged; 5] = [
+    ("agent", cases::agent::judge),
+    ("description", cases::description::judge),
+    ("payment", cases::payment::judge),
+    ("schema", cases::schema::judge),
+    ("wba", cases::wba::judge),
+];
 
 /// The intent of RFC 0020.
 const INTENT: &str = "https://openagentprotocol.eu/schemas/v1.0/oap-intent.schema.json";
@@ -37,18 +56,46 @@ fn main() -> anyhow::Result<ExitCode> {
         return over_http(&arguments);
     }
     let mut corpus = Corpus::read(&arguments.corpus)?;
-    if let Some(only) = &arguments.only {
+    let only = arguments.only.as_deref().unwrap_or_default();
+    if !only.is_empty() {
         corpus.themes.iter_mut().for_each(|(_, cases)| cases.retain(|case| case.id.contains(only)));
         corpus.expected_failures.clear();
     }
     let implementations: [&dyn Implementation; 2] = [&Fast, &Twin];
     let report = run(&corpus, &implementations);
-    if arguments.json {
-        print_json(&report)
-    } else {
-        print_table(&report)
+    let mut verdicts = told(&report);
+    for (name, judge) in JUDGED {
+        verdicts.extend(corpus::put(name, only, judge).map_err(|error| anyhow::anyhow!("{name}: {error}"))?);
     }
-    Ok(if report.is_green() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let green = report.stale.is_empty() && corpus::surprises(&verdicts).is_empty();
+    if arguments.json {
+        println!("{}", json!({"green": green, "verdicts": corpus::to_value(&verdicts)}));
+    } else {
+        for entry in &report.stale {
+            println!("expected-failures.toml lists `{entry}`, which nothing answers to\n");
+        }
+        println!("{}", corpus::tables(&verdicts));
+    }
+    Ok(if green { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What came of the corpus of the language, in the words that are common to all.
+fn told(report: &Report<'_>) -> Vec<Verdict> {
+    let one = |verdict: &conformance::Verdict<'_>| {
+        let what = if verdict.passed { "passes, but is listed as failing" } else { "fails" };
+        let answer = verdict.answer.as_ref().map(ToString::to_string).unwrap_or_default();
+        let told =
+            || format!("{what}\n  {}\n  expected {}\n  answered {answer}", verdict.case.why, verdict.case.expect);
+        Verdict {
+            implementation: verdict.implementation.clone(),
+            theme: verdict.theme.to_owned(),
+            id: verdict.case.id.clone(),
+            requirement: verdict.case.requirement.clone(),
+            passed: verdict.passed,
+            surprise: (verdict.passed == verdict.expected_to_fail).then(told),
+        }
+    };
+    report.verdicts.iter().map(one).collect()
 }
 
 /// What `rialto conformance` says of a node that was started for this.
@@ -79,37 +126,4 @@ fn over_http(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         println!("conformance over HTTP: {passed} passed, {failed} failed, {not_put} cannot be put");
     }
     Ok(if examined.q2() == Level::Met && failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn print_table(report: &Report<'_>) {
-    let mut counts: BTreeMap<(&str, &str), (usize, usize)> = BTreeMap::new();
-    for verdict in &report.verdicts {
-        let entry = counts.entry((verdict.implementation.as_str(), verdict.theme)).or_default();
-        entry.0 += usize::from(verdict.passed);
-        entry.1 += 1;
-    }
-    for ((implementation, theme), (passed, all)) in &counts {
-        println!("{implementation:<10} {theme:<24} {passed:>4} of {all}");
-    }
-    for verdict in report.surprises() {
-        let what = if verdict.passed { "passes, but is listed as failing" } else { "fails" };
-        println!("\n{} {}: {what}\n  {}", verdict.implementation, verdict.case.id, verdict.case.why);
-        println!("  expected {}", verdict.case.expect);
-        println!("  answered {}", verdict.answer.as_ref().map(ToString::to_string).unwrap_or_default());
-    }
-    for entry in &report.stale {
-        println!("\nexpected-failures.toml lists `{entry}`, which nothing answers to");
-    }
-    let passed = report.verdicts.iter().filter(|verdict| verdict.passed).count();
-    println!("\nconformance: {passed} passed, {} failed", report.verdicts.len() - passed);
-}
-
-fn print_json(report: &Report<'_>) {
-    let verdicts = report.verdicts.iter().map(|verdict| {
-        serde_json::json!({
-            "implementation": verdict.implementation, "theme": verdict.theme, "case": verdict.case.id,
-            "requirement": verdict.case.requirement, "passed": verdict.passed, "expected_to_fail": verdict.expected_to_fail,
-        })
-    });
-    println!("{}", serde_json::json!({"green": report.is_green(), "verdicts": verdicts.collect::<Vec<_>>()}));
 }
