@@ -124,6 +124,10 @@ impl Course<'_> {
             let mut record = self.fill(record, i)?;
             if step["unmarked"] != json!(true) {
                 record["x_case"] = json!(self.run);
+                if step["times"].is_u64() {
+                    // Many records of one owner that hardly differ would come after the first of them.
+                    record["x_marks"] = (0..MARKS).map(|mark| json!(format!("{i} {mark}"))).collect();
+                }
             }
             let kind = step["kind"].as_str().unwrap_or("manifest");
             let restricted = step.get("restricted").map(|listed| self.fill(listed, i)).transpose()?;
@@ -495,6 +499,9 @@ fn unwrapped(body: &[u8]) -> Vec<u8> {
     let message: Value = serde_json::from_slice(body).unwrap_or_default();
     message.get("payload").map_or_else(|| body.to_vec(), |payload| payload.to_string().into_bytes())
 }
+
+/// Values that tell records apart which are published many at once.
+const MARKS: u64 = 16;
 
 /// A version of the intent that the manifest accepts: `lowest`, `highest` or `default`.
 fn version(manifest: &Value, which: &str) -> Result<String> {

@@ -61,8 +61,10 @@ impl Market<'_> {
                 ahead *= 2;
             }
             let next = queue.entries.get(queue.taken).copied();
-            let fits_behind = queue.spread.behind.values().next().is_some_and(|first| !first.entry.over_budget);
-            match next.filter(|next| !(next.over_budget && fits_behind)) {
+            // What is over budget waits for all that fit: those behind, and those that may yet have to go there.
+            let fits = |drawn: &Drawn| !drawn.entry.over_budget;
+            let fit_to_come = queue.spread.behind.values().next().is_some_and(fits) || drawn.last().is_some_and(fits);
+            match next.filter(|next| !(next.over_budget && fit_to_come)) {
                 Some(entry) => {
                     let likeness = self.remembered(&queue.lost, entry.unit).and_then(|fact| fact.likeness());
                     let repeats = queue.spread.repeated(likeness.as_ref());
@@ -73,7 +75,6 @@ impl Market<'_> {
                         None => drawn.push(taken),
                     }
                 }
-                // Those before the gap are judged first: some of them may yet have to wait, too.
                 None if drawn.is_empty() => {
                     drawn.extend(std::iter::from_fn(|| Some(queue.spread.behind.pop_first()?.1)).take(wanted));
                     return drawn;

@@ -71,3 +71,21 @@ fn what_is_withdrawn_between_pages_still_waits_its_turn() {
     all.dedup();
     assert_eq!(all.len(), 200);
 }
+
+#[test]
+fn a_repetition_that_fits_comes_before_what_is_over_budget() {
+    let world = World::new();
+    let priced = |shop: &str, number: usize, title: &str, amount: &str| {
+        let mut offer = offer(shop, number, title, 5);
+        offer["price"] = json!({"amount": amount, "currency": "EUR"});
+        offer
+    };
+    let copies = (0..90).map(|number| priced("copies", number, "Gondola", "1.00"));
+    let dear = (0..5).map(|number| priced(&format!("shop{number}"), number, "Barge", "9.00"));
+    world.import("offer", &copies.chain(dear).collect::<Vec<_>>());
+    let budget = json!({"amount": "5.00", "currency": "EUR", "allocation": "single_winner"});
+    let answer = world.answer(&question(&json!({"budget": budget, "resolution_policy": "full_set"})), None).unwrap();
+    let found = ids(&parse(&answer).root().to_value());
+    let dear = found.iter().position(|id| id.starts_with("urn:shop"));
+    assert_eq!((found.len(), dear), (95, Some(90)), "{found:?}");
+}
