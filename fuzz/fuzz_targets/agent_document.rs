@@ -36,6 +36,7 @@ fn taken(agent: &Agent, data: &[u8]) {
         user: None,
         on_behalf_of: None,
         memory: Vec::new(),
+        ..Begun::default()
     });
     let registry = Registry::default();
     assert_eq!(next(agent, &registry, &engagement), Next::Wait(Wait::User));

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use std::sync::LazyLock;
 
 static OBJECT: LazyLock<Value> = LazyLock::new(|| {
-    let calls: Vec<Value> = (0..40).map(|id| json!({"inputs": {"id": id, "t": "x"}, "outputs": {"n": [id, 0.5]}})).collect();
+    let calls: Vec<Value> =
+        (0..40).map(|id| json!({"inputs": {"id": id, "t": "x"}, "outputs": {"n": [id, 0.5]}})).collect();
     json!({
         "started_at": "2026-01-01T00:00:00Z",
         "user": {"id": "u", "email": "a@b.example"},

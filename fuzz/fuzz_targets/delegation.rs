@@ -66,8 +66,10 @@ fn held(claims: &[Value]) -> Option<Delegation> {
         .collect();
     let document = Document::of(&Value::Array(tokens)).ok()?;
     let chain = read(document.root())?;
-    let keys: Vec<_> =
-        (0..claims.len()).filter_map(|n| DidDocument::of_key(&person(n).did_key()).ok()).map(std::sync::Arc::new).collect();
+    let keys: Vec<_> = (0..claims.len())
+        .filter_map(|n| DidDocument::of_key(&person(n).did_key()).ok())
+        .map(std::sync::Arc::new)
+        .collect();
     chain.verify(&keys, &node(), NOW).ok()?
 }
 
