@@ -2,8 +2,8 @@
 //!
 //! A slot is sixteen bytes in memory and sixteen here, and the names of objects are left out: a number says which of the
 //! [`Packer`]'s shapes an object has. So reading one back is a copy and a look at each slot. It is for bytes that we wrote
-//! ourselves and that may have been damaged since: whatever they are, a document comes out that keeps the promises of
-//! [`Document`], or none.
+//! ourselves and that a checksum stands beside: what is checked here keeps every place inside the document and every value
+//! within the rules of [`Document`]; that no value stands in two containers is the checksum's word.
 //!
 //! INVARIANT: a shape keeps its number for as long as anything that was packed with it is read.
 

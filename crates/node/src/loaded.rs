@@ -46,7 +46,7 @@ struct Reading {
     log: Option<Arc<File>>,
     chance: [u8; 8],
     names: Unpacker,
-    /// Where the record with this number is; nought for nowhere.
+    /// Where the record with this number is packed; zero while it is not.
     places: Vec<u64>,
 }
 
