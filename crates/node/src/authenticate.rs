@@ -15,7 +15,7 @@ use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
 use std::sync::Arc;
 use store::{Batch, CommitError, Hash, Mark};
-use tracing::debug_span;
+use tracing::{Instrument, debug_span};
 use trust::http::{AccessToken, AuthError, Challenge, Credentials, Headers, Proved, Request};
 use trust::{Did, DidUrl};
 
@@ -135,9 +135,8 @@ impl Node {
             expires_at: proved.until.saturating_mul(1_000),
         };
         let batch = Batch { mark: Some(mark), at: self.clock.millis(), ..Batch::default() };
-        let node = Arc::clone(self);
-        let committed = self.off_thread(move || Ok(debug_span!("nonce").in_scope(|| node.store.commit(batch)))).await?;
-        match committed {
+        let _place = self.place()?;
+        match self.commit(batch).instrument(debug_span!("nonce")).await? {
             Ok(_) => {}
             Err(CommitError::NameTaken { .. }) => return Err(AuthError::REPLAYED.into()),
             Err(error) => return Err(commit_refused(error).into()),

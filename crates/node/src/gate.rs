@@ -354,10 +354,11 @@ fn named(indexes: &Indexes, did: &str) -> Result<Vec<Named>, Error> {
 
 impl Node {
     /// Whether everybody whom a record names has room for one more record that looks different to them.
-    pub(crate) fn check_audience(&self, restrictions: &Restrictions, id: &str, weight: u64) -> Result<(), Error> {
+    pub(crate) fn check_audience(&self, restrictions: &Restrictions, id: &str, body: &Document) -> Result<(), Error> {
         if restrictions.is_empty() {
             return Ok(());
         }
+        let weight = weight(body);
         let replaced = self.store.record(id)?.map(|record| record.number);
         let indexes = self.catalog.indexes()?;
         for did in restrictions.audience() {

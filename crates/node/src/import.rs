@@ -208,7 +208,7 @@ impl Node {
     fn check_restricted(&self, publication: &Document) -> Result<(), Error> {
         let (restrictions, record) = (Restrictions::read(publication.root())?, record_of(publication));
         restrictions.check(record)?;
-        self.check_audience(&restrictions, &aql::own_id(record).unwrap_or_default(), gate::weight(publication))
+        self.check_audience(&restrictions, &aql::own_id(record).unwrap_or_default(), publication)
     }
 
     /// What the operator says about a record's quality, as evidence.

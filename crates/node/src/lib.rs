@@ -34,6 +34,7 @@ mod import;
 pub mod folder;
 mod announce;
 mod catalog;
+mod filer;
 mod collection;
 mod fact;
 mod indexes;

@@ -6,6 +6,7 @@ use crate::catalog::Catalog;
 use crate::clock::{Clock, Kept, instant};
 use crate::collection::Collection;
 use crate::feeds::{Brought, Courier, Feeds, Parts, Postman};
+use crate::filer::Filer;
 use crate::folder::{METER, STORE};
 use crate::identity::{Identity, Keys};
 use crate::lanes::{Costly, Lane, stands_back};
@@ -29,8 +30,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use store::Store;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use store::{Batch, CommitError, Committed, Store};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, oneshot};
+use tracing::Instrument;
 use trust::Did;
 
 /// How a node is to be run.
@@ -137,6 +139,7 @@ pub struct Node {
     /// Whose threads wait for the disk.
     threads: OnceLock<tokio::runtime::Handle>,
     costly: Costly,
+    filer: Filer,
     keeper: Option<Keeper>,
     courier: Option<Courier>,
     postman: Option<Postman>,
@@ -247,6 +250,7 @@ impl Node {
             turns: Turns::new(turns(processors)),
             threads: OnceLock::new(),
             costly: Costly::start()?,
+            filer: Filer::start(&catalog, &store)?,
             catalog,
         })
     }
@@ -339,7 +343,7 @@ impl Node {
         &self,
         job: impl FnOnce() -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let place = Arc::clone(&self.turns.disk).try_acquire_owned().map_err(|_| Refusal::overloaded())?;
+        let place = self.place()?;
         let span = tracing::Span::current();
         let job = source::carried(job);
         let job = move || {
@@ -348,8 +352,36 @@ impl Node {
             span.in_scope(job)
         };
         // What is written is waited for by others: it is never done at a low priority.
-        let threads = self.threads.get().cloned().unwrap_or_else(tokio::runtime::Handle::current);
-        threads.spawn_blocking(job).await.map_err(Error::fault)?
+        self.threads().spawn_blocking(job).await.map_err(Error::fault)?
+    }
+
+    /// A place among those who wait for the disk; whoever finds none is told so at once.
+    pub(crate) fn place(&self) -> Result<OwnedSemaphorePermit, Error> {
+        Ok(Arc::clone(&self.turns.disk).try_acquire_owned().map_err(|_| Refusal::overloaded())?)
+    }
+
+    fn threads(&self) -> tokio::runtime::Handle {
+        self.threads.get().cloned().unwrap_or_else(tokio::runtime::Handle::current)
+    }
+
+    /// Writes a batch; nobody's thread waits for the disk.
+    pub(crate) async fn commit(&self, batch: Batch) -> Result<Result<Committed, CommitError>, Error> {
+        let (reply, committed) = oneshot::channel();
+        self.store.commit_then(batch, move |committed| drop(reply.send(committed)));
+        committed.await.map_err(|_| Error::fault("the store has stopped writing"))
+    }
+
+    /// Waits until everything that is on disk is in the index.
+    pub(crate) async fn level(&self) -> Result<(), Error> {
+        self.filer.level().await
+    }
+
+    /// Does something to its end, also when whoever asked for it has gone meanwhile, and never at a low priority.
+    pub(crate) async fn to_the_end<T: Send + 'static>(
+        &self,
+        deed: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.threads().spawn(deed.in_current_span()).await.map_err(Error::fault)?
     }
 
     /// Counts a message of somebody whose signature holds; nobody can use up another's quota.

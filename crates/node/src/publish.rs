@@ -16,7 +16,7 @@ use aql::Instant;
 use json::{Document, Limits, Pointer, json};
 use std::sync::Arc;
 use store::{Batch, Cause, CommitError, Committed, Hash, Kind, Mark, Marked, Outcome, Put, Withdrawal};
-use tracing::debug_span;
+use tracing::{Instrument, debug_span};
 use trust::{Did, DidDocument, Signed};
 
 /// Seconds after its issue that a publication may still arrive.
@@ -85,21 +85,27 @@ impl Node {
         }
         let keys = self.keys_of(&publication.publisher).await?;
         self.check_evidence(&publication, &keys).await?;
+        let place = self.place()?;
+        let (batch, announces) = self
+            .work(|| {
+                verify(&publication.document, &keys)?;
+                self.charge(&publication.publisher, Purpose::Message)?;
+                if let Asks::Put { id, kind, restrictions, .. } = &publication.asks {
+                    check_authority(*kind, record_of(&publication.document), publication.publisher.as_str())?;
+                    self.check_audience(restrictions, id, &publication.document)?;
+                }
+                let announces = self.check_announcement(&publication)?;
+                Ok((publication.batch(self.clock.millis()), announces))
+            })
+            .await?;
         let node = Arc::clone(self);
-        self.off_thread(move || {
-            verify(&publication.document, &keys)?;
-            node.charge(&publication.publisher, Purpose::Message)?;
-            if let Asks::Put { id, kind, restrictions, .. } = &publication.asks {
-                check_authority(*kind, record_of(&publication.document), publication.publisher.as_str())?;
-                node.check_audience(restrictions, id, gate::weight(&publication.document))?;
-            }
-            let announces = node.check_announcement(&publication)?;
-            let batch = publication.batch(node.clock.millis());
-            let committed = debug_span!("commit").in_scope(|| node.store.commit(batch)).map_err(commit_refused)?;
+        self.to_the_end(async move {
+            let _place = place;
+            let committed = node.commit(batch).instrument(debug_span!("commit")).await?.map_err(commit_refused)?;
             for schema in publication.schemas() {
                 node.versions.count(schema, None, Some(publication.publisher.as_str()), node.clock.millis());
             }
-            debug_span!("index").in_scope(|| node.catalog.read_to(&node.store, node.store.sequence()))?;
+            node.level().instrument(debug_span!("index")).await?;
             if announces {
                 node.versions.adopt(announced(&node.store, &node.catalog)?);
             }

@@ -385,6 +385,11 @@ impl Store {
         self.write((batch, None))
     }
 
+    /// The same without waiting: `reply` hears what came of it, on the writer's thread, which it must not hold up.
+    pub fn commit_then(&self, batch: Batch, reply: impl FnOnce(Result<Committed, CommitError>) + Send + 'static) {
+        self.send((batch, None), Box::new(reply));
+    }
+
     /// The same with what delivery made: both are on disk or neither. Where the batch has a mark that is known, nothing
     /// of either is written again.
     pub fn deliver(&self, batch: Batch, feed: Feed) -> Result<Committed, CommitError> {

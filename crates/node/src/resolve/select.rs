@@ -39,8 +39,8 @@ const AT_ONCE: usize = 32;
 pub(crate) struct Entry {
     pub(super) over_budget: bool,
     score: f64,
-    /// In units of 10^-18; the greatest number where it has none.
-    cost: u128,
+    /// In units of 10^-18, the higher half first; the greatest number where it has none.
+    cost: [u64; 2],
     source: u64,
     pub(crate) unit: Unit,
     part: u16,
@@ -262,6 +262,7 @@ impl Market<'_> {
         let fits = priced && !(over && over_budget == OverBudget::Reject) && intent.quality_floor.is_met_by(&signals);
         let score = if fits { scoring.score(&signals, cost) } else { 0.0 };
         let cost = cost.map_or(u128::MAX, Amount::units);
+        let cost = [(cost >> 64) as u64, cost as u64];
         (
             Entry {
                 over_budget: over,
