@@ -21,18 +21,44 @@ const TEXT_BYTES_MAX: usize = 256;
 
 /// The sketch of a record.
 pub fn sketch(record: Node<'_>) -> u64 {
-    let mut votes = [0_i32; 64];
+    let mut votes = Votes::default();
     cast(record, FNV_BASIS, &mut votes);
-    votes.iter().rev().fold(0, |sketch, votes| sketch << 1 | u64::from(*votes > 0))
+    votes.majority()
 }
 
-fn cast(node: Node<'_>, path: u64, votes: &mut [i32; 64]) {
-    let mut vote = |hash: u64| {
-        let mixed = mix(hash);
-        for (bit, votes) in votes.iter_mut().enumerate() {
-            *votes += if mixed >> bit & 1 == 1 { 1 } else { -1 };
+/// What was voted for each of 64 bits.
+///
+/// Counted for all of them at once: the lowest digits of all counts stand in one word, the next ones in the next.
+#[derive(Default)]
+struct Votes {
+    digits: [u64; 32],
+    cast: u32,
+}
+
+impl Votes {
+    fn add(&mut self, vote: u64) {
+        let mut carry = vote;
+        for digit in &mut self.digits {
+            (*digit, carry) = (*digit ^ carry, *digit & carry);
+            if carry == 0 {
+                break;
+            }
         }
-    };
+        self.cast = self.cast.wrapping_add(1);
+    }
+
+    /// The bits that more than half of the votes have.
+    fn majority(&self) -> u64 {
+        let half = self.cast / 2;
+        let (more, _) = self.digits.iter().enumerate().rev().fold((0, u64::MAX), |(more, same), (place, digit)| {
+            if half >> place & 1 == 1 { (more, same & digit) } else { (more | same & digit, same & !digit) }
+        });
+        more
+    }
+}
+
+fn cast(node: Node<'_>, path: u64, votes: &mut Votes) {
+    let mut vote = |hash: u64| votes.add(mix(hash));
     match node.kind() {
         Kind::Object => {
             for (name, member) in node.members().filter(|(name, _)| !SILENT.contains(name)) {
@@ -155,6 +181,22 @@ mod tests {
 
     fn apart(left: &Value, right: &Value) -> u32 {
         (of(left) ^ of(right)).count_ones()
+    }
+
+    #[test]
+    fn votes_are_counted_as_one_would_count_them_bit_by_bit() {
+        let mut votes = Votes::default();
+        let mut counted = [0_i32; 64];
+        for number in 0..700_u64 {
+            let vote = mix(number) & mix(number.wrapping_mul(3)) | 1;
+            votes.add(vote);
+            for (bit, count) in counted.iter_mut().enumerate() {
+                *count += if vote >> bit & 1 == 1 { 1 } else { -1 };
+            }
+            let expected = counted.iter().rev().fold(0, |sketch, count| sketch << 1 | u64::from(*count > 0));
+            assert_eq!(votes.majority(), expected, "after {number}");
+        }
+        assert_eq!(Votes::default().majority(), 0);
     }
 
     #[test]
