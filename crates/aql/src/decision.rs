@@ -61,11 +61,20 @@ impl Decision<'_> {
     }
 
     fn write_evaluations(&self, writer: &mut Writer) -> Result<(), EvaluationError> {
-        let record = self.candidate.record();
-        let shown = self.intent.projection.apply_partly(record, &mut 0);
+        let (record, projection) = (self.candidate.record(), &self.intent.projection);
+        let mut shown = None;
         writer.array();
         for (leaf, &passed) in self.intent.constraints.leaves().iter().zip(&self.judgement.leaves) {
-            leaf.write(passed, record, &shown, writer)?;
+            let hidden = projection.hides(&leaf.path);
+            debug_assert!(
+                !hidden
+                    || leaf.shown(record, &projection.apply_partly(record, &mut 0)).is_ok_and(|shown| shown.is_none())
+            );
+            let value = match hidden {
+                true => None,
+                false => leaf.shown(record, shown.get_or_insert_with(|| projection.apply_partly(record, &mut 0)))?,
+            };
+            leaf.write(passed, record, value, writer)?;
         }
         writer.end_array();
         Ok(())
@@ -73,16 +82,21 @@ impl Decision<'_> {
 }
 
 impl Leaf {
+    /// The value that decided, where the answer shows it.
+    fn shown<'a>(&self, record: Node<'a>, shown: &Projected<'_>) -> Result<Option<Node<'a>>, EvaluationError> {
+        let witness = self.witness(record, &mut Meter::new(Fuel::OWN))?;
+        Ok(witness.filter(|value| shown.shows(*value)))
+    }
+
     fn write(
         &self,
         passed: bool,
         record: Node<'_>,
-        shown: &Projected<'_>,
+        shown: Option<Node<'_>>,
         writer: &mut Writer,
     ) -> Result<(), EvaluationError> {
-        let witness = self.witness(record, &mut Meter::new(Fuel::OWN))?;
         writer.object();
-        if let Some(value) = witness.filter(|value| shown.shows(*value)) {
+        if let Some(value) = shown {
             writer.name("candidate_value");
             writer.node(value);
         }
@@ -93,8 +107,9 @@ impl Leaf {
         writer.name("path");
         writer.string(self.path.text());
         if !passed || self.negated {
+            let reached = self.witness(record, &mut Meter::new(Fuel::OWN))?.is_some();
             writer.name("reason");
-            writer.string(reason(passed, witness.is_some(), self.negated));
+            writer.string(reason(passed, reached, self.negated));
         }
         writer.name("value");
         writer.value(&self.value);

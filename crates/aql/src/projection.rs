@@ -102,8 +102,10 @@ impl Projection {
 
     fn sets(&self, root: Node<'_>, visits: &mut u64) -> Sets {
         let mut sets = Sets { nodes: vec![0; root.position() + 1] };
-        sets.fill(root, &self.exclude, EXCLUDED, visits);
-        sets.spread(root, EXCLUDED);
+        if !self.exclude.is_empty() {
+            sets.fill(root, &self.exclude, EXCLUDED, visits);
+            sets.spread(root, EXCLUDED);
+        }
         sets.fill(root, &self.include, INCLUDED, visits);
         sets
     }

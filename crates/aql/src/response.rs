@@ -11,6 +11,9 @@ use crate::resolve::{Judgement, Match, Ranking, Resolution};
 use json::Instant;
 use json::Writer;
 
+/// Bytes that a candidate mostly takes in an answer, with the reasons; a guess, for the room to begin with.
+const ENTRY_BYTES: usize = 1_536;
+
 /// Who answers, and when.
 #[derive(Clone, Copy, Debug)]
 pub struct Responder<'a> {
@@ -47,7 +50,8 @@ impl Responder<'_> {
         resolution: &Resolution<'_>,
         signature: Option<&json::Value>,
     ) -> Result<Vec<u8>, EvaluationError> {
-        let mut writer = Writer::default();
+        let named = resolution.matches.len() + resolution.rejections.len().min(self.rejected_max);
+        let mut writer = Writer::with_room((1 + named) * ENTRY_BYTES);
         writer.object();
         writer.name("candidates");
         writer.array();

@@ -41,6 +41,19 @@ fn millionths(number: f64) -> Option<u64> {
     (millionths as f64 / 1e6 == number).then_some(millionths)
 }
 
+/// RFC 8785 §3.2.2.2: where the first byte is that cannot stand as it is.
+///
+/// Whole chunks are looked at without asking byte by byte, which the processor does at once.
+fn position_of_special(bytes: &[u8]) -> Option<usize> {
+    const CHUNK: usize = 16;
+    let is_special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    let (chunks, _) = bytes.as_chunks::<CHUNK>();
+    let plain = |chunk: &&[u8; CHUNK]| !chunk.iter().fold(false, |special, &byte| special | is_special(byte));
+    let passed = chunks.iter().take_while(plain).count() * CHUNK;
+    let rest = bytes.get(passed..).unwrap_or_default();
+    rest.iter().position(|&byte| is_special(byte)).map(|place| passed + place)
+}
+
 /// RFC 8785 §3.2.3: names are ordered by their UTF-16 code units.
 ///
 /// UTF-8 bytes order text by code point. The two orders part only where one name has a code point beyond the basic
@@ -67,6 +80,11 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// A writer with room for so many bytes.
+    pub fn with_room(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ..Self::default() }
+    }
+
     /// Opens an object.
     pub fn object(&mut self) {
         self.open(b'{');
@@ -241,7 +259,7 @@ impl Writer {
         self.bytes.push(b'"');
         let mut rest = text.as_bytes();
         // Runs without escapes are copied whole; most strings are one such run.
-        while let Some(plain) = rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        while let Some(plain) = position_of_special(rest) {
             let (run, tail) = rest.split_at(plain);
             self.bytes.extend_from_slice(run);
             if let Some((&special, tail)) = tail.split_first() {
