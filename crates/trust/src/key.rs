@@ -209,10 +209,13 @@ fn read_ed25519(bytes: &[u8]) -> Result<ed25519_dalek::VerifyingKey, KeyError> {
         return Err(KeyError::Weak);
     }
     // The library reads the few points that have two encodings in either; one key has one name here.
-    if key.to_edwards().compress().as_bytes() != bytes {
-        return Err(KeyError::Point);
-    }
-    Ok(key)
+    if is_reduced(bytes) { Ok(key) } else { Err(KeyError::Point) }
+}
+
+/// RFC 8032 §5.1.3: whether y is below the field's prime, 2^255 - 19. Writing the point anew would tell the same and take
+/// an inversion; the other second spelling, a sign for x = 0, belongs to weak keys alone.
+fn is_reduced(&[lowest, ref middle @ .., highest]: &[u8; 32]) -> bool {
+    lowest < 0xed || highest & 0x7f != 0x7f || middle.iter().any(|byte| *byte != 0xff)
 }
 
 /// SEC1 knows the point at infinity and a compact form, too; only the compressed and the full form are read.

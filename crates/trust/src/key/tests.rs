@@ -108,6 +108,23 @@ fn keys_that_are_none_are_refused() {
     assert_eq!(PublicKey::from_bytes(Algorithm::Es256, &[0]), Err(KeyError::Point));
 }
 
+/// The plain way: a point is written anew, and the bytes compared.
+#[test]
+fn a_key_is_read_from_the_one_encoding_that_it_is_written_in() {
+    let mut read = 0;
+    for low in 0..=255 {
+        for (fill, sign) in [(0x00, 0x00), (0x00, 0x80), (0xff, 0x00), (0xff, 0x80), (0x55, 0x00), (0x55, 0x80)] {
+            let mut bytes = [fill; 32];
+            (bytes[0], bytes[31]) = (low, fill & 0x7f | sign);
+            let plain = ed25519_dalek::VerifyingKey::from_bytes(&bytes)
+                .is_ok_and(|key| !key.is_weak() && key.to_edwards().compress().as_bytes() == &bytes);
+            assert_eq!(PublicKey::from_bytes(Algorithm::EdDsa, &bytes).is_ok(), plain, "{bytes:?}");
+            read += usize::from(plain);
+        }
+    }
+    assert!((300..1_200).contains(&read), "{read} of 1,536 are keys");
+}
+
 #[test]
 fn a_jwk_is_public_complete_and_canonical() {
     let flawed = |position: usize, member: &str, value: Value| {
