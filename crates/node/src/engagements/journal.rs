@@ -7,6 +7,7 @@
 //! INVARIANT: steps are written in the order in which they were recorded, each once; a step at another place than the
 //! next one is refused by the store, so two tasks can never both move an engagement on.
 
+use super::perform::Asked;
 use super::{Engagements, RUNNING_MAX};
 use crate::clock::Clock;
 use crate::publish::commit_refused;
@@ -95,15 +96,17 @@ pub(super) struct Live {
     pub(super) since: Instant,
     /// A call of which nobody knew what became and that a person wants made again; a crash forgets that.
     pub(super) repeat: Option<usize>,
+    /// What the model was last asked; the next time only what came since is added.
+    pub(super) asked: Option<Asked>,
 }
 
 impl Engagements {
     /// A new engagement, of which nothing is written.
     pub(super) fn live(&self, engaged: Engaged, engagement: Engagement, agent: Arc<Agent>) -> Live {
         let (seat, registry) = (self.seat(&engaged.id), self.registry(&agent, engagement.begun()));
-        let (since, repeat) = (Clock::monotonic(), None);
+        let (since, repeat, asked) = (Clock::monotonic(), None, None);
         let (written, entry, bytes, known) = (0, 0, 0, false);
-        Live { engaged, engagement, agent, registry, seat, written, entry, bytes, known, since, repeat }
+        Live { engaged, engagement, agent, registry, seat, written, entry, bytes, known, since, repeat, asked }
     }
 }
 
