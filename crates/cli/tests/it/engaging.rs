@@ -212,3 +212,14 @@ fn a_reviewer_decides_at_the_command_line() {
     assert_eq!(state["result"]["text"], "The letter is sent.", "{state}");
     home.run(&[&["reviews", "list"], &to[..]].concat()).exits(0).says("nothing waits");
 }
+
+#[test]
+fn a_folder_is_linted_as_it_is_hosted() {
+    let home = Home::new("lint-folder");
+    home.run(&["agent", "lint", "examples/agents/house"]).exits(0).says("4 documents: nothing to say");
+    std::fs::create_dir_all(home.path("agents")).unwrap();
+    home.file("agents/host.yaml", "tools: {}\n");
+    home.file("agents/wrong.yaml", "kind: openagentspec:v1/agent\nname: wrong\n");
+    let agents = home.path("agents");
+    home.run(&["agent", "lint", &agents]).exits(1).says("wrong.yaml").says("1 document:");
+}

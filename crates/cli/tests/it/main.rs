@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod agents;
+mod approving;
 #[cfg(test)]
 mod asking;
 #[cfg(test)]
