@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod agents;
+#[cfg(test)]
 mod approving;
 #[cfg(test)]
 mod asking;
