@@ -156,11 +156,10 @@ async fn hasty(house: &House, idempotent: bool, document: &str) -> Arc<Engagemen
 
 /// Where an engagement stands when it rests, and what its journal ends with.
 async fn rested(engagements: &Arc<Engagements>, text: &str) -> (String, Value, Vec<String>) {
-    let begun = std::time::Instant::now();
     let id = engagements.begin("hasty", Some(USER), text).await.unwrap();
-    engagements.wait(&id, None, Duration::from_secs(25)).await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(20), "the tool would have taken thirty");
+    engagements.wait(&id, None, Duration::from_secs(20)).await.unwrap();
     let (state, _) = engagements.state(&id, Some(USER)).unwrap();
+    assert_ne!(state["status"], "running", "the tool would have taken thirty seconds");
     let mut taken = steps(engagements, &id);
     (id, state, taken.split_off(taken.len() - 2))
 }
