@@ -58,4 +58,4 @@ pub use step::{
     Allowance, Begun, Decision, Failure, Outcome, Place, ProposedCall, Remembered, Review, Stage, Step, Usage, User,
     Why,
 };
-pub use transcript::{Function, Message, memory};
+pub use transcript::{Function, Message, Transcript, functions, memory, messages};

@@ -10,13 +10,11 @@
 use crate::assertion::Failing;
 use crate::document::{Guardrail, hex_digest};
 use crate::engagement::{Phase, Saying};
-use crate::transcript::{functions, messages};
 use crate::{
-    Agent, Assertion, Call, Capability, Decision, Engagement, Failure, Function, Identity, Message, Outcome, Place,
-    Progress, Registry, Review, ReviewedBy, ShortCircuit, Stage, Step, Target, Why,
+    Agent, Assertion, Call, Capability, Decision, Engagement, Failure, Identity, Outcome, Place, Progress, Registry,
+    Review, ReviewedBy, ShortCircuit, Stage, Step, Target, Why,
 };
 use json::{Document, Limits, Map, Value, json};
-use std::collections::BTreeSet;
 
 /// What must happen.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,12 +41,9 @@ pub enum Effect {
         /// What is put in.
         inputs: Value,
     },
-    /// Ask the model; then write [`Step::ModelSaid`], or [`Step::Failed`] when it gives no answer.
+    /// Ask the model, with what [`crate::messages`] and [`crate::functions`] say; then write [`Step::ModelSaid`], or
+    /// [`Step::Failed`] when it gives no answer.
     CallModel {
-        /// What it sees.
-        messages: Vec<Message>,
-        /// What it may call.
-        functions: Vec<Function>,
         /// Whether its words may be shown while they come, because no guardrail has to see them first.
         may_stream: bool,
         /// Tokens that are left, where somebody counts them.
@@ -225,8 +220,6 @@ impl Look<'_> {
     fn call_model(&self) -> Next {
         let tokens = self.registry.options.limits.tokens;
         Next::Perform(Effect::CallModel {
-            messages: messages(self.agent, self.engagement),
-            functions: functions(self.agent, self.registry),
             may_stream: self.agent.output_guardrail.is_none(),
             tokens_left: tokens.map(|tokens| tokens.saturating_sub(self.engagement.tokens())),
         })
@@ -323,10 +316,11 @@ impl Look<'_> {
     fn is_tainted(&self, target: &Target, capability: &Capability) -> bool {
         let Target::Tool(name) = target else { return false };
         let Some(tool) = self.registry.tool(name) else { return false };
-        let is_read = |call: &&Call| matches!(call.progress, Progress::Released) && call.capability.is_some();
-        let read: BTreeSet<&str> =
-            self.engagement.calls().iter().filter(is_read).filter_map(|call| call.capability.as_deref()).collect();
-        tool.writes && capability.input.review.is_none() && read.iter().any(|key| !tool.after.contains(*key))
+        if !tool.writes || capability.input.review.is_some() {
+            return false;
+        }
+        let read = self.engagement.calls().iter().filter(|call| matches!(call.progress, Progress::Released));
+        read.filter_map(|call| call.capability.as_deref()).any(|key| !tool.after.contains(key))
     }
 
     fn on_its_way(&self, number: usize, call: &Call, capability: &Capability) -> Next {

@@ -42,7 +42,7 @@ impl Engagement {
             && let Some(call) = self.calls().get(number)
             && let Some(key) = &call.capability
         {
-            recent.insert(key.clone(), Made { call, outputs: None }.entry());
+            recent.insert(key.clone(), Made { call, outputs: Seen::None }.entry());
         }
         let mut object = json!({"started_at": self.begun().started_at, "user": self.user(), "recent": recent});
         if let (Some(members), true) = (object.as_object_mut(), with_history) {
@@ -63,18 +63,32 @@ impl Engagement {
     }
 }
 
-/// A call that was made, with as much of its outputs as may be seen.
+/// A call that was made, and how much of its outputs may be seen.
 struct Made<'a> {
     call: &'a Call,
-    outputs: Option<Value>,
+    outputs: Seen,
+}
+
+/// Which outputs of a call may be seen.
+#[derive(Clone, Copy)]
+enum Seen {
+    None,
+    Released,
+    /// Also what nobody has judged, since that is what is being judged.
+    All,
 }
 
 impl Made<'_> {
     fn entry(&self) -> Value {
         let mut entry = Map::new();
         entry.insert("inputs".to_owned(), self.call.inputs.clone());
-        if let Some(outputs) = &self.outputs {
-            entry.insert("outputs".to_owned(), outputs.clone());
+        let outputs = match self.outputs {
+            Seen::None => None,
+            Seen::Released => self.call.released(),
+            Seen::All => self.call.unjudged(),
+        };
+        if let Some(outputs) = outputs {
+            entry.insert("outputs".to_owned(), outputs);
         }
         Value::Object(entry)
     }
@@ -90,8 +104,9 @@ fn known<'a>(
     let key = call.capability.as_deref().filter(|_| call.was_invoked())?;
     let collects = || agent.capability(key).is_some_and(|capability| capability.collect_results);
     let outputs = match judged == Some((number, Stage::Output)) {
-        true => call.unjudged(),
-        false => call.released().filter(|_| collects()),
+        true => Seen::All,
+        false if collects() => Seen::Released,
+        false => Seen::None,
     };
     Some((key, Made { call, outputs }))
 }

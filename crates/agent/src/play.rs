@@ -6,7 +6,7 @@
 use crate::{Agent, Identity};
 use crate::{
     Decision, Effect, Engagement, Function, Message, Misplaced, Next, Outcome, ProposedCall, Registry, Review,
-    ReviewedBy, Stage, Step, Target, Usage, Wait, next,
+    ReviewedBy, Stage, Step, Target, Usage, Wait, functions, messages, next,
 };
 use json::Value;
 
@@ -38,8 +38,8 @@ pub fn play(
     loop {
         let step = match next(agent, registry, engagement) {
             Next::Record(step) => step,
-            Next::Perform(Effect::CallModel { messages, functions, .. }) => {
-                let (text, calls) = world.model(&messages, &functions);
+            Next::Perform(Effect::CallModel { .. }) => {
+                let (text, calls) = world.model(&messages(agent, engagement), &functions(agent, registry));
                 Step::ModelSaid { text, calls, usage: Usage::default() }
             }
             Next::Perform(Effect::CheckGuardrail { place, tool, inputs }) => {

@@ -195,7 +195,7 @@ impl Toolbox {
     ) -> Result<Value, ToolError> {
         tool.check_inputs(inputs)?;
         let credential = self.vault.credential(tool.entry(), identity).map_err(|_| ToolError::Credential)?;
-        let time = time.unwrap_or(tool.time());
+        let time = time.map_or(tool.time(), |time| time.min(tool.time()));
         tool.call(Call { inputs, credential: credential.as_ref(), id, time }).await
     }
 }

@@ -16,12 +16,14 @@
 //! | `ask` | the tool by which an agent puts an intent to this node |
 //! | `visits`, `remotes` | agents elsewhere: by their description, and by their document in the version that counts |
 //! | `published` | agents as others find and call them: described, by JSON-RPC, by MCP |
+//! | `guesses` | who may hear of an engagement, and how often somebody may name one in vain |
 //! | `view` | what a caller, a reviewer and an owner are shown |
 //!
 //! INVARIANT: one task at a time moves an engagement. Nobody but its caller and the agent's owner is told that it exists.
 
 mod ask;
 mod budget;
+mod guesses;
 mod hosted;
 mod journal;
 mod perform;
@@ -42,8 +44,9 @@ use crate::clock::instant;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use agent::{Allowance, Begun, Engagement, Remembered, Step, User};
+use guesses::{GUESSES_MAX, Guesses, Role};
 use host::Toolbox;
-use journal::{Live, Seat, Survives};
+use journal::{Live, Seat, Seen, Survives};
 use json::{Map, Value, json};
 use remotes::Remotes;
 use std::collections::{BTreeMap, HashMap};
@@ -95,6 +98,7 @@ pub struct Engagements {
     content: bool,
     /// Whether the disk was quick when it was last waited for.
     swift: AtomicBool,
+    guesses: Guesses,
 }
 
 impl fmt::Debug for Engagements {
@@ -193,8 +197,8 @@ impl Engagements {
     /// A user says more.
     pub async fn say(self: &Arc<Self>, id: &str, caller: Option<&str>, text: &str) -> Result<(), Error> {
         check_text(text)?;
+        self.sought(id, caller, Role::Caller)?;
         self.move_on(id, |live| {
-            self.must_be_caller(live, caller)?;
             if live.engagement.status().is_final() {
                 return Err(over().into());
             }
@@ -205,11 +209,7 @@ impl Engagements {
 
     /// Ends an engagement, and what it waits for.
     pub async fn cancel(self: &Arc<Self>, id: &str, caller: Option<&str>) -> Result<(), Error> {
-        let engaged = self.engaged(id)?;
-        let agent = self.document(&engaged.document)?;
-        if !self.is_callers(&engaged, caller) && !self.is_owner(&agent, caller) {
-            return Err(unknown().into());
-        }
+        let engaged = self.sought(id, caller, Role::Party)?;
         self.cancel_all(engaged, caller.unwrap_or("caller")).await
     }
 
@@ -235,8 +235,8 @@ impl Engagements {
 
     /// Tries again what waited for a user's credentials.
     pub async fn credentials_arrived(self: &Arc<Self>, id: &str, caller: Option<&str>) -> Result<(), Error> {
+        self.sought(id, caller, Role::Caller)?;
         self.move_on(id, |live| {
-            self.must_be_caller(live, caller)?;
             let waits = live.engagement.calls().iter().position(|call| call.lacks_credentials);
             let detail = "this engagement does not wait for credentials";
             let none = || Refusal::new(Class::Conflict, "engagement_not_waiting", detail);
@@ -269,6 +269,12 @@ impl Engagements {
             seats.retain(|_, seat| Arc::strong_count(seat) > 1);
         }
         Arc::clone(seats.entry(id.to_owned()).or_default())
+    }
+
+    /// What is to be seen of an engagement that rests, where somebody sat at it lately.
+    fn resting(&self, id: &str) -> Option<Arc<Seen>> {
+        let seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        seats.get(id).and_then(|seat| seat.seen())
     }
 
     fn engaged(&self, id: &str) -> Result<Engaged, Error> {
@@ -350,10 +356,6 @@ impl Engagements {
     fn is_owner(&self, agent: &agent::Agent, caller: Option<&str>) -> bool {
         caller.is_some_and(|caller| self.means(&agent.owner, caller))
     }
-
-    fn must_be_caller(&self, live: &Live, caller: Option<&str>) -> Result<(), Error> {
-        if self.is_callers(&live.engaged, caller) { Ok(()) } else { Err(unknown().into()) }
-    }
 }
 
 /// The bounds of engagements, by name.
@@ -374,6 +376,7 @@ pub(crate) fn limits() -> Value {
         ("listed", LISTED_MAX as u64),
         ("memory_bytes", MEMORY_BYTES_MAX as u64),
         ("farewell_seconds", FAREWELL.as_secs()),
+        ("guesses", GUESSES_MAX),
     ];
     named.extend(ours.map(|(name, bound)| (name.to_owned(), json!(bound))));
     Value::Object(named)

@@ -118,7 +118,7 @@ impl Quotas {
 }
 
 /// The first 64 bits of an IPv6 address: whoever has one address has the rest of them, too.
-fn household(source: IpAddr) -> IpAddr {
+pub(crate) fn household(source: IpAddr) -> IpAddr {
     match source.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
         address @ IpAddr::V4(_) => address,

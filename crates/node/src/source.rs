@@ -3,7 +3,8 @@
 //! The server knows the address at the other end of a connection; what is done for a message does not carry it along
 //! but is done `within` it. Nothing of it reaches an answer.
 //!
-//! INVARIANT: a source bounds how many names come from it, and decides nothing else.
+//! INVARIANT: a source bounds how many names come from it and how many engagements are guessed there, and decides nothing
+//! else.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -23,7 +24,7 @@ pub(crate) fn current() -> Option<IpAddr> {
 }
 
 /// Takes the source along to another thread.
-pub(crate) fn carried<T>(job: impl FnOnce() -> T) -> impl FnOnce() -> T {
+pub fn carried<T>(job: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let source = current();
     move || match source {
         Some(source) => SOURCE.sync_scope(source, job),

@@ -576,7 +576,7 @@ async fn not_allowed(State(shared): State<Shared>, Extension(asked): Extension<A
 pub(crate) async fn blocking<T: Send + 'static>(
     job: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    tokio::task::spawn_blocking(job).await.map_err(Error::fault)?
+    tokio::task::spawn_blocking(node::source::carried(job)).await.map_err(Error::fault)?
 }
 
 impl Shared {

@@ -1,7 +1,7 @@
 //! The table of what follows what, with a scripted model and tools that answer at once.
 
 use super::*;
-use crate::{Begun, Check, Misplaced, Name, NameRule, ProposedCall, Status, Tool, Usage, User};
+use crate::{Begun, Check, Message, Misplaced, Name, NameRule, ProposedCall, Status, Tool, Usage, User, messages};
 use std::sync::Arc;
 
 struct Whatever;
@@ -75,9 +75,9 @@ impl Going {
         loop {
             match next(&self.agent, &self.registry, &self.engagement) {
                 Next::Record(step) => self.record(step).unwrap(),
-                Next::Perform(Effect::CallModel { messages, .. }) => {
+                Next::Perform(Effect::CallModel { .. }) => {
                     self.performed.push("model".to_owned());
-                    self.seen.push(messages);
+                    self.seen.push(messages(&self.agent, &self.engagement));
                     let step = if self.model.is_empty() { says("done") } else { self.model.remove(0) };
                     self.record(step).unwrap();
                 }

@@ -3,8 +3,8 @@
 //! Everything that comes from a tool or is said carries a mark of its own, so that it can be looked for everywhere.
 
 use agent::{
-    Agent, Begun, Decision, Engagement, Failure, Function, Identity, Message, Name, NameRule, Next, Outcome, Place,
-    ProposedCall, Registry, Stage, Step, Target, Tool, User, World, memory, next, play,
+    Agent, Begun, Decision, Effect, Engagement, Failure, Function, Identity, Message, Name, NameRule, Next, Outcome,
+    Place, ProposedCall, Registry, Stage, Step, Target, Tool, Transcript, User, World, memory, messages, next, play,
 };
 use json::{Value, json};
 use proptest::prelude::*;
@@ -227,6 +227,16 @@ proptest! {
             let before = world.messages.len();
             play(&agent, &registry, &mut engagement, &mut world).unwrap();
             said.push((text, before));
+        }
+
+        let (mut again, mut transcript, mut piecemeal) =
+            (Engagement::begin(engagement.begun().clone()), Transcript::default(), Vec::new());
+        for step in engagement.steps().iter().skip(1) {
+            if let Next::Perform(Effect::CallModel { .. }) = next(&agent, &registry, &again) {
+                piecemeal.extend(transcript.more(&agent, &again));
+                prop_assert_eq!(&piecemeal, &messages(&agent, &again), "what was told before a turn stays as it was");
+            }
+            again.record(step.clone()).unwrap();
         }
 
         let messages = json!(world.messages).to_string();

@@ -60,9 +60,10 @@ fn the_buyer_procures_through_an_intent_within_its_budget() {
     stock(&home);
     let data = home.path("data");
     let steps = talk(&home, "buyer", "My parcel goes to Lyon\n", &["--data", &data]);
-    assert!(answers(&steps)[0].contains("urn:oap:offer:"), "{steps:?}");
+    assert_eq!(answers(&steps), ["The offers that fit are exposed beside this, the best one first."]);
     let exposed = steps.iter().find(|step| step["step"] == "answered").unwrap();
-    assert!(!exposed["exposes"]["offers"].as_array().unwrap().is_empty());
+    let offers = exposed["exposes"]["offers"].as_array().unwrap();
+    assert!(offers[0]["candidate_id"].as_str().unwrap().starts_with("urn:oap:offer:"), "{offers:?}");
     let steps = talk(&home, "buyer", "Buy me a palace\n", &["--data", &data]);
     assert_eq!(answers(&steps), ["I may not ask for that."]);
     assert!(!has(&steps, "dispatched"));
@@ -211,4 +212,15 @@ fn a_reviewer_decides_at_the_command_line() {
     let state = read(&node.get(&format!("/engagements/{id}?wait=20")));
     assert_eq!(state["result"]["text"], "The letter is sent.", "{state}");
     home.run(&[&["reviews", "list"], &to[..]].concat()).exits(0).says("nothing waits");
+}
+
+#[test]
+fn a_folder_is_linted_as_it_is_hosted() {
+    let home = Home::new("lint-folder");
+    home.run(&["agent", "lint", "examples/agents/house"]).exits(0).says("4 documents: nothing to say");
+    std::fs::create_dir_all(home.path("agents")).unwrap();
+    home.file("agents/host.yaml", "tools: {}\n");
+    home.file("agents/wrong.yaml", "kind: openagentspec:v1/agent\nname: wrong\n");
+    let agents = home.path("agents");
+    home.run(&["agent", "lint", &agents]).exits(1).says("wrong.yaml").says("1 document:");
 }

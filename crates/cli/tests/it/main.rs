@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod approving;
+#[cfg(test)]
 mod asking;
 #[cfg(test)]
 mod auditing;

@@ -59,6 +59,16 @@ impl Node {
         self.child.wait().unwrap().code()
     }
 
+    /// What it has written into its log when it is at its end, as a system asks it to be.
+    pub(crate) fn log(mut self) -> String {
+        let pid = self.child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        let mut log = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{log}");
+        log
+    }
+
     /// The port it listens on.
     pub(crate) fn port(&self) -> u16 {
         self.url.rsplit(':').next().unwrap().parse().unwrap()

@@ -256,9 +256,10 @@ fn object(members: &[(&str, Value)]) -> Value {
 fn from_words(request: &Request, reply: Reply) -> Reply {
     let written: Option<Value> = reply.text.as_ref().and_then(|text| serde_json::from_str(text.trim()).ok());
     let Some(written) = written else { return reply };
-    if let (Some(name), Some(inputs)) =
-        (written.pointer("/call/name").and_then(Value::as_str), written.pointer("/call/inputs"))
-    {
+    if let (Some(name), Some(inputs)) = (
+        written.pointer("/call/name").and_then(Value::as_str).filter(|name| !name.is_empty()),
+        written.pointer("/call/inputs"),
+    ) {
         let calls = request.messages.iter().filter(|message| matches!(message, Message::Result { .. })).count();
         let arguments = Arguments::Json(crate::tool::faithful(inputs.clone()));
         let call = ToolCall { id: format!("call-{}", calls + 1), name: name.to_owned(), arguments };

@@ -271,11 +271,15 @@ async fn gather(dialect: &dyn Dialect, mut response: Response, on_text: Option<O
             Err(error) => return Err(unsent(error)),
         };
         let long = || Failed::Final(ModelError::Protocol("a piece of the reply is too long".to_owned()));
-        events.push(&bytes).map_err(|_| long())?;
+        // What came whole counts before what is too long, and nothing counts after the end: how a stream is cut into
+        // pieces changes nothing.
+        let pushed = events.push(&bytes);
         while let Some(event) = events.next() {
             if event == b"[DONE]" {
                 said.ended = true;
-                continue;
+            }
+            if said.ended {
+                break;
             }
             let piece: Value = serde_json::from_slice(&event).map_err(|_| no_json())?;
             dialect.piece(&piece, &mut said);
@@ -288,6 +292,9 @@ async fn gather(dialect: &dyn Dialect, mut response: Response, on_text: Option<O
                 }
                 heard = said.text.len();
             }
+        }
+        if !said.ended {
+            pushed.map_err(|_| long())?;
         }
     }
     Ok(said)

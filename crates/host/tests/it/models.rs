@@ -82,6 +82,16 @@ async fn a_streamed_reply_is_the_same_wherever_it_is_cut() {
 }
 
 #[tokio::test]
+async fn nothing_counts_after_the_end_of_a_stream_however_it_is_cut() {
+    let late = "data: {\"choices\":[{\"delta\":{\"content\":\"And more.\"}}]}\n\n";
+    for size in [1, 64, 100_000] {
+        let server = Server::start(vec![Answer::events(&format!("{STREAM}{late}"), size)]).await;
+        let reply = model("openai", &server.url, "").complete(&conversation(), None).await;
+        assert_eq!(reply, Ok(expected()), "pieces of {size}");
+    }
+}
+
+#[tokio::test]
 async fn a_model_is_sent_aliases_and_the_whole_conversation() {
     let server = Server::start(vec![Answer::events(STREAM, 64)]).await;
     model("openai", &server.url, ", max_tokens: 9, extra: {temperature: 0}")

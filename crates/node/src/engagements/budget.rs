@@ -3,6 +3,8 @@
 //! An engagement that serves another one begins with what was left of the other's budget, and may use that or its own
 //! agent's budget, whichever is less. What it uses is used by the other one as well.
 //!
+//! Time is looked at before everything that is begun, and cuts what is under way when it is over.
+//!
 //! INVARIANT: however agents call each other, the first engagement's budget bounds all of them together.
 
 use super::journal::Live;
@@ -12,6 +14,9 @@ use crate::refusal::Error;
 use agent::{Allowance, Begun, Capability, Reviewer, Stage, Step, Target};
 use host::{Budget, Price, Spent};
 use std::time::Duration;
+
+/// What an engagement whose time is over failed of.
+pub(super) const SECONDS: &str = "engagement.seconds";
 
 impl Engagements {
     /// What an engagement may use: its agent's budget, and no more than it was given.
@@ -40,17 +45,24 @@ impl Engagements {
 
     /// What of its budget an engagement has used up, by its name.
     pub(super) fn used_up(&self, live: &Live) -> Result<Option<String>, Error> {
-        let budget = self.budget(live.agent.name.as_str(), live.engagement.begun());
-        let time = budget.time.unwrap_or(Duration::from_secs(WORK_SECONDS));
-        if u128::from(elapsed(live)) > time.as_millis() {
-            return Ok(Some("engagement.seconds".to_owned()));
+        if self.time_left(live).is_none() {
+            return Ok(Some(SECONDS.to_owned()));
         }
+        let budget = self.budget(live.agent.name.as_str(), live.engagement.begun());
         if budget.tokens.is_none() && budget.money_micros.is_none() {
             return Ok(None);
         }
         let without_time = Budget { time: None, ..budget };
         let used_up = without_time.check(&self.spent(live)?).err();
         Ok(used_up.map(|exceeded| format!("engagement.{}", exceeded.what)))
+    }
+
+    /// How long an engagement may still be worked on; whatever it waits for is cut then. Nothing when its time is over.
+    pub(super) fn time_left(&self, live: &Live) -> Option<Duration> {
+        let budget = self.budget(live.agent.name.as_str(), live.engagement.begun());
+        let time = budget.time.unwrap_or(Duration::from_secs(WORK_SECONDS));
+        let left = time.checked_sub(Clock::monotonic().duration_since(live.since));
+        left.filter(|left| !left.is_zero())
     }
 
     /// What an engagement has used, with all that serve it.

@@ -4,6 +4,7 @@
 //! the version that it began with for as long as it lives.
 
 use super::ask::{ASK, asking};
+use super::guesses::Guesses;
 use super::remotes::Remotes;
 use super::stop::Stop;
 use super::visits::Envoy;
@@ -194,6 +195,7 @@ impl Engagements {
             stop: watch::Sender::new(Stop::Not),
             content: configuration.shows_content(),
             swift: AtomicBool::new(true),
+            guesses: Guesses::default(),
         };
         let everything = engagements.everything(agents.iter().map(|(_, agent)| agent.as_ref()));
         for (file, agent) in agents {

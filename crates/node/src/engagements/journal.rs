@@ -7,6 +7,7 @@
 //! INVARIANT: steps are written in the order in which they were recorded, each once; a step at another place than the
 //! next one is refused by the store, so two tasks can never both move an engagement on.
 
+use super::perform::Asked;
 use super::{Engagements, RUNNING_MAX};
 use crate::clock::Clock;
 use crate::publish::commit_refused;
@@ -95,15 +96,17 @@ pub(super) struct Live {
     pub(super) since: Instant,
     /// A call of which nobody knew what became and that a person wants made again; a crash forgets that.
     pub(super) repeat: Option<usize>,
+    /// What the model was last asked; the next time only what came since is added.
+    pub(super) asked: Option<Asked>,
 }
 
 impl Engagements {
     /// A new engagement, of which nothing is written.
     pub(super) fn live(&self, engaged: Engaged, engagement: Engagement, agent: Arc<Agent>) -> Live {
         let (seat, registry) = (self.seat(&engaged.id), self.registry(&agent, engagement.begun()));
-        let (since, repeat) = (Clock::monotonic(), None);
+        let (since, repeat, asked) = (Clock::monotonic(), None, None);
         let (written, entry, bytes, known) = (0, 0, 0, false);
-        Live { engaged, engagement, agent, registry, seat, written, entry, bytes, known, since, repeat }
+        Live { engaged, engagement, agent, registry, seat, written, entry, bytes, known, since, repeat, asked }
     }
 }
 
@@ -131,17 +134,26 @@ impl Live {
         self.engagement.record(step).map_err(Error::fault)
     }
 
-    /// What is not written, where the engagement comes to this.
-    fn unwritten(&self, engaged: &Engaged, at: i64) -> Result<Journal, Error> {
+    /// What is not written, with the row beside the journal where that is new or says something else now.
+    fn unwritten(&self, is_changed: bool, at: i64) -> Result<Journal, Error> {
         let mut journal = Journal::default();
         for (position, step) in self.engagement.steps().iter().enumerate().skip(self.written) {
             let body = serde_json::to_vec(step).map_err(Error::fault)?;
-            journal.steps.push(Noted { engagement: engaged.id.clone(), position: position as u64, at, body });
+            journal.steps.push(Noted { engagement: self.engaged.id.clone(), position: position as u64, at, body });
         }
-        if !self.known || *engaged != self.engaged {
-            journal.engagements.push(engaged.clone());
+        if is_changed {
+            journal.engagements.push(self.engaged.clone());
         }
         Ok(journal)
+    }
+
+    /// Notes where the engagement has come; whether the row beside the journal must be written.
+    fn comes_to(&mut self, reached: Reached, asked: Option<(String, i64)>) -> bool {
+        let (reviewer, due) = asked.unzip();
+        let due = due.unwrap_or_default();
+        let same = self.engaged.reached == reached && self.engaged.reviewer == reviewer && self.engaged.due == due;
+        (self.engaged.reached, self.engaged.reviewer, self.engaged.due) = (reached, reviewer, due);
+        !self.known || !same
     }
 }
 
@@ -154,15 +166,14 @@ impl Engagements {
         asked: Option<(String, i64)>,
         survives: Survives,
     ) -> Result<(), Error> {
-        let (reviewer, due) = asked.unzip();
-        let engaged = Engaged { reached, reviewer, due: due.unwrap_or_default(), ..live.engaged.clone() };
-        let journal = live.unwritten(&engaged, self.node.clock().millis())?;
+        let is_changed = live.comes_to(reached, asked);
+        let journal = live.unwritten(is_changed, self.node.clock().millis())?;
         if !journal.is_empty() {
             live.seat.show(None);
             let bytes: usize = journal.steps.iter().map(|step| step.body.len()).sum();
             live.bytes = live.bytes.saturating_add(bytes);
             live.entry = self.node.store.note(journal).map_err(commit_refused)?;
-            (live.engaged, live.known, live.written) = (engaged, true, live.engagement.steps().len());
+            (live.known, live.written) = (true, live.engagement.steps().len());
         }
         if survives == Survives::PowerLoss {
             self.settle_entry(live.entry).await?;

@@ -1,18 +1,21 @@
 //! OAS Agent: what `next` asks for, done. Everything recorded is written before an effect begins, and on disk before one
 //! that may not be brought about twice.
 
+use super::budget::SECONDS;
 use super::journal::{Live, Seat, Survives};
 use super::{Engagements, REVIEW_SECONDS};
 use crate::chance;
 use crate::clock::instant;
 use crate::refusal::Error;
 use agent::{
-    Effect, Failure, Function, Identity, Message, Outcome, ProposedCall, Registry, Review, Step, Target, Usage,
+    Effect, Engagement, Failure, Identity, Message, Outcome, ProposedCall, Registry, Review, Step, Target, Transcript,
+    Usage, functions,
 };
 use host::{Arguments, ToolError};
 use json::{Value, json};
 use std::sync::Arc;
 use store::Reached;
+use tokio::time::timeout;
 use tracing::{Instrument, Span, debug_span};
 
 /// Characters of what is said, put in or brought out that a span carries.
@@ -23,19 +26,23 @@ impl Engagements {
     pub(super) async fn perform(self: &Arc<Self>, live: &mut Live, seat: &Seat, effect: Effect) -> Result<(), Error> {
         match effect {
             Effect::CheckGuardrail { place, tool, inputs } => {
+                let Some(left) = self.time_left(live) else { return live.record(out_of_time()) };
                 self.write(live, Reached::Running, None, Survives::Kill).await?;
                 let id = format!("{}/{}", live.engaged.id, live.engagement.steps().len());
-                let called = self.toolbox.call(&tool, &inputs, host::Identity::Nobody, &id, None);
+                let called = self.toolbox.call(&tool, &inputs, host::Identity::Nobody, &id, Some(left));
                 let outcome = match self.unless_cancelled(seat, self.spanned(called, &tool, &id, &inputs)).await {
                     None => return Ok(()),
                     Some(Ok(output)) => Outcome::Output(output),
+                    Some(Err(ToolError::Timeout)) if self.time_left(live).is_none() => {
+                        return live.record(out_of_time());
+                    }
                     Some(Err(error)) => Outcome::Error(error.code().to_owned()),
                 };
                 live.record(Step::GuardrailReturned { place, outcome })
             }
-            Effect::CallModel { messages, functions, tokens_left, .. } => {
+            Effect::CallModel { tokens_left, .. } => {
                 self.write(live, Reached::Running, None, Survives::Kill).await?;
-                self.ask_model(live, seat, messages, functions, tokens_left).await
+                self.ask_model(live, seat, tokens_left).await
             }
             Effect::AskReview { call, stage, reviewer, digest, .. } => {
                 let expires = self.node.clock().millis() + REVIEW_SECONDS * 1_000;
@@ -48,6 +55,9 @@ impl Engagements {
                 live.record(Step::ReviewAsked { call, stage, review })
             }
             Effect::Dispatch { call, capability, target, inputs, identity } => {
+                if self.time_left(live).is_none() {
+                    return live.record(out_of_time());
+                }
                 if self.lacks_credentials(live, &target, &identity) {
                     tracing::debug!(engagement = live.engaged.id, capability, "a user's credentials are missing");
                     return live.record(Step::CredentialsMissing { call });
@@ -89,7 +99,8 @@ impl Engagements {
         }
     }
 
-    /// Makes a call that was written down, and records what came of it.
+    /// Makes a call that was written down, and records what came of it. It is cut when the time of the engagement is over;
+    /// whether it had its effect then, nobody knows.
     pub(super) async fn call(
         &self,
         live: &mut Live,
@@ -108,10 +119,11 @@ impl Engagements {
             (Identity::Nobody | Identity::User, _) => host::Identity::Nobody,
         };
         let kept = self.version(live.engagement.begun(), name);
+        let left = Some(self.time_left(live).unwrap_or_default());
         let called = async {
             match &kept {
-                Some(kept) => self.toolbox.call_by(kept, inputs, whose, &id, None).await,
-                None => self.toolbox.call(name, inputs, whose, &id, None).await,
+                Some(kept) => self.toolbox.call_by(kept, inputs, whose, &id, left).await,
+                None => self.toolbox.call(name, inputs, whose, &id, left).await,
             }
         };
         let idempotent = live.registry.tool(name).is_some_and(|tool| tool.idempotent);
@@ -126,14 +138,7 @@ impl Engagements {
         })
     }
 
-    async fn ask_model(
-        &self,
-        live: &mut Live,
-        seat: &Seat,
-        messages: Vec<Message>,
-        functions: Vec<Function>,
-        tokens_left: Option<u64>,
-    ) -> Result<(), Error> {
+    async fn ask_model(&self, live: &mut Live, seat: &Seat, tokens_left: Option<u64>) -> Result<(), Error> {
         let hosted = self.hosted.get(live.agent.name.as_str());
         let model = hosted.and_then(|hosted| self.models.get(&hosted.model));
         let Some(model) = model else {
@@ -143,7 +148,11 @@ impl Engagements {
         if let Some(detail) = self.used_up(live)? {
             return live.record(Step::Failed { failure: Failure::Limit, detail: Some(detail) });
         }
-        let request = request(&live.agent, messages, functions, tokens_left);
+        let left = self.time_left(live).unwrap_or_default();
+        let mut asked = live.asked.take().unwrap_or_else(|| Asked::new(&live.agent, &live.registry));
+        asked.catch_up(&live.agent, &live.engagement);
+        asked.request.options.max_tokens = tokens_left;
+        let request = &asked.request;
         let span = debug_span!(
             "chat",
             otel.name = %format_args!("chat {}", model.name()),
@@ -158,8 +167,10 @@ impl Engagements {
             gen_ai.output.messages = tracing::field::Empty,
         );
         self.show(&span, "gen_ai.input.messages", || json!(request.messages));
-        let replied = model.complete(&request, None).instrument(span.clone());
+        let replied = timeout(left, model.complete(request, None).instrument(span.clone()));
         let Some(replied) = self.unless_cancelled(seat, replied).await else { return Ok(()) };
+        let Ok(replied) = replied else { return live.record(out_of_time()) };
+        live.asked = Some(asked);
         match replied {
             Ok(reply) => {
                 span.record("gen_ai.usage.input_tokens", reply.usage.input_tokens);
@@ -219,6 +230,11 @@ impl Engagements {
     }
 }
 
+/// The time of an engagement is over.
+fn out_of_time() -> Step {
+    Step::Failed { failure: Failure::Limit, detail: Some(SECONDS.to_owned()) }
+}
+
 /// Whether a call that the journal lost may be made again: an agent of this node is found again where it stands.
 fn may_be_repeated(registry: &Registry, target: &Target) -> bool {
     match target {
@@ -234,43 +250,55 @@ fn told(error: &ToolError) -> String {
 }
 
 /// What a model is asked: functions by the keys of their capabilities, which its client spells as its provider wants.
-fn request(
-    agent: &agent::Agent,
-    messages: Vec<Message>,
-    functions: Vec<Function>,
-    tokens_left: Option<u64>,
-) -> host::Request {
-    let key = |alias: &str| agent.called(alias).map_or_else(|| alias.to_owned(), |known| known.key.clone());
-    let mut request = host::Request {
-        options: host::Options { max_tokens: tokens_left, parallel_calls: true, schema: None },
-        ..host::Request::default()
-    };
-    for message in messages {
-        match message {
-            Message::System { text } => request.system = text,
-            Message::User { text } => request.messages.push(host::Message::User { text }),
-            Message::Assistant { text, calls } => {
-                let calls = calls.into_iter().map(|call| host::ToolCall {
-                    name: key(&call.name),
-                    arguments: arguments(&call.arguments),
-                    id: call.id,
-                });
-                request.messages.push(host::Message::Assistant { text, calls: calls.collect() });
-            }
-            Message::Tool { call, name, text } => {
-                let outputs: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-                let failed = outputs.get("error").is_some();
-                request.messages.push(host::Message::Result { id: call, name: key(&name), outputs, failed });
-            }
+pub(super) struct Asked {
+    request: host::Request,
+    transcript: Transcript,
+}
+
+impl Asked {
+    /// Nothing yet, with the functions that may be called.
+    fn new(agent: &agent::Agent, registry: &Registry) -> Self {
+        let functions = functions(agent, registry).into_iter().map(|function| host::Function {
+            name: key(agent, &function.name),
+            description: function.description,
+            parameters: function.parameters,
+        });
+        let options = host::Options { max_tokens: None, parallel_calls: true, schema: None };
+        let request = host::Request { tools: functions.collect(), options, ..host::Request::default() };
+        Self { request, transcript: Transcript::default() }
+    }
+
+    /// Adds what came since.
+    fn catch_up(&mut self, agent: &agent::Agent, engagement: &Engagement) {
+        for message in self.transcript.more(agent, engagement) {
+            let added = match message {
+                Message::System { text } => {
+                    self.request.system = text;
+                    continue;
+                }
+                Message::User { text } => host::Message::User { text },
+                Message::Assistant { text, calls } => {
+                    let calls = calls.into_iter().map(|call| host::ToolCall {
+                        name: key(agent, &call.name),
+                        arguments: arguments(&call.arguments),
+                        id: call.id,
+                    });
+                    host::Message::Assistant { text, calls: calls.collect() }
+                }
+                Message::Tool { call, name, text } => {
+                    let outputs: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+                    let failed = outputs.get("error").is_some();
+                    host::Message::Result { id: call, name: key(agent, &name), outputs, failed }
+                }
+            };
+            self.request.messages.push(added);
         }
     }
-    let functions = functions.into_iter().map(|function| host::Function {
-        name: key(&function.name),
-        description: function.description,
-        parameters: function.parameters,
-    });
-    request.tools = functions.collect();
-    request
+}
+
+/// The key of the capability that a model calls by an alias; the alias itself where there is none.
+fn key(agent: &agent::Agent, alias: &str) -> String {
+    agent.called(alias).map_or_else(|| alias.to_owned(), |known| known.key.clone())
 }
 
 fn arguments(text: &str) -> Arguments {

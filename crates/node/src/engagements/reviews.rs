@@ -5,6 +5,7 @@
 //!
 //! INVARIANT: the first decision counts. Whoever is neither reviewer nor caller nor owner learns nothing.
 
+use super::guesses::Role;
 use super::journal::{Live, Survives};
 use super::perform::review_text;
 use super::{Engagements, LISTED_MAX, unknown};
@@ -97,6 +98,7 @@ impl Engagements {
         caller: &str,
         decided: Decided,
     ) -> Result<(), Error> {
+        self.sought(id, Some(caller), Role::Reviewer)?;
         self.move_on(id, |live| {
             let (call, stage, review) = self.asked(live, review_id, caller)?;
             if self.node.clock().millis() >= due(&review) {
@@ -134,6 +136,7 @@ impl Engagements {
 
     /// What a reviewer is shown: what runs if they agree, all of it, and the digest that stands for it.
     pub fn review(&self, id: &str, review_id: &str, caller: &str) -> Result<Value, Error> {
+        self.sought(id, Some(caller), Role::Reviewer)?;
         let live = self.load(id)?;
         let (call, stage, review) = self.asked(&live, review_id, caller)?;
         Ok(shown(&live, call, stage, &review))
@@ -176,10 +179,8 @@ impl Engagements {
 
     /// The owner says what became of a call of which nobody knows.
     pub async fn settle(self: &Arc<Self>, id: &str, call: usize, caller: &str, settled: Settled) -> Result<(), Error> {
+        self.sought(id, Some(caller), Role::Owner)?;
         self.move_on(id, |live| {
-            if !self.is_owner(&live.agent, Some(caller)) {
-                return Err(unknown().into());
-            }
             let identity = lost(live).filter(|(lost, _)| *lost == call).map(|(_, call)| call.identity.clone());
             let Some(identity) = identity else {
                 let detail = "nobody waits to hear what became of this call";

@@ -2,7 +2,8 @@
 //!
 //! INVARIANT: what was withheld stands in the audit trail and nowhere else; a failure is told by its code.
 
-use super::{Engagements, LISTED_MAX, WAIT_MS_MAX, unknown};
+use super::guesses::Role;
+use super::{Engagements, LISTED_MAX, WAIT_MS_MAX};
 use crate::clock::instant;
 use crate::refusal::Error;
 use agent::{Status, Step};
@@ -15,13 +16,11 @@ use tokio::time::timeout;
 impl Engagements {
     /// How an engagement stands, and after how many steps.
     pub fn state(&self, id: &str, caller: Option<&str>) -> Result<(Value, u64), Error> {
-        let live = match self.seat(id).seen() {
+        self.sought(id, caller, Role::Party)?;
+        let live = match self.resting(id) {
             Some(seen) => seen,
             None => Arc::new(self.load(id)?.seen()),
         };
-        if !self.is_callers(&live.engaged, caller) && !self.is_owner(&live.agent, caller) {
-            return Err(unknown().into());
-        }
         let (engagement, status) = (&live.engagement, live.engagement.status());
         let mut state = Map::new();
         let mut put = |name: &str, value: Value| drop(state.insert(name.to_owned(), value));
@@ -54,7 +53,7 @@ impl Engagements {
             let capability = lacking.and_then(|call| call.capability.as_deref());
             let known = capability.and_then(|key| live.agent.capability(key));
             let tool = known.and_then(|known| self.toolbox.tool(&known.reference.to_string()));
-            let mut missing = json!({"capability": capability});
+            let mut missing = json!({"code": "consent_required", "capability": capability});
             let consent = tool.and_then(|tool| tool.remarks().consent.clone());
             if let (Some(consent), Some(members)) = (consent, missing.as_object_mut()) {
                 members.insert("consent".to_owned(), json!(consent));
@@ -121,11 +120,7 @@ impl Engagements {
 
     /// Everything that happened, step by step, for the owner of the agent alone.
     pub fn audit(&self, id: &str, caller: &str) -> Result<Value, Error> {
-        let engaged = self.engaged(id)?;
-        let agent = self.document(&engaged.document)?;
-        if !self.is_owner(&agent, Some(caller)) {
-            return Err(unknown().into());
-        }
+        let engaged = self.sought(id, Some(caller), Role::Owner)?;
         let step = |noted: &Noted| -> Result<Value, Error> {
             let mut step: Value = serde_json::from_slice(&noted.body).map_err(Error::fault)?;
             if let Some(members) = step.as_object_mut() {

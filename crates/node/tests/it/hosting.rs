@@ -3,10 +3,11 @@
 use crate::engagements::{House, OTHER, OWNER, SCRIPT, USER, agent, hosting, lines, open, refused, steps, until};
 use host::{Body, Http, HttpError, HttpRequest, HttpResponse, Pending};
 use json::{Value, json};
-use node::{Clock, Config, Decided, Engagements, LISTED_MAX, Node};
+use node::{Clock, Config, Decided, Engagements, LISTED_MAX, Node, Settled};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::Barrier;
 
 /// A head that has a helper do things; each turn of either costs ten tokens, and a token costs a millionth.
 const COSTLY: &str = r#"
@@ -141,6 +142,79 @@ async fn a_call_that_does_not_come_back_in_time_has_an_unknown_outcome() {
     assert_eq!(later.reviews(OWNER, None).unwrap().reviews.len(), 1);
 }
 
+/// An agent with a second for everything and a tool that takes half a minute.
+async fn hasty(house: &House, idempotent: bool, document: &str) -> Arc<Engagements> {
+    let tool = format!(
+        "  linger:\n    kind: command\n    description: Lingers.\n    idempotent: {idempotent}\n    command: [/bin/sh, -c, \
+         \"cat > /dev/null; echo x >> {}; sleep 30; echo '{{}}'\"]\n",
+        house.folder.path().join("linger").display()
+    );
+    let models = "models: {m: {kind: scripted, script: {rules: [{when: {result_of: linger}, text: Done.}, \
+        {when: {}, calls: [{tool: linger, inputs: {}}]}]}}}\nmodel: m\nagents: {hasty: {budget: {seconds: 1}}}\n";
+    open(house, &format!("{tool}{models}"), vec![agent("hasty", document)]).await
+}
+
+/// Where an engagement stands when it rests, and what its journal ends with.
+async fn rested(engagements: &Arc<Engagements>, text: &str) -> (String, Value, Vec<String>) {
+    let id = engagements.begin("hasty", Some(USER), text).await.unwrap();
+    engagements.wait(&id, None, Duration::from_secs(20)).await.unwrap();
+    let (state, _) = engagements.state(&id, Some(USER)).unwrap();
+    assert_ne!(state["status"], "running", "the tool would have taken thirty seconds");
+    let mut taken = steps(engagements, &id);
+    (id, state, taken.split_off(taken.len() - 2))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_cut_when_the_time_of_its_engagement_is_over() {
+    let calls = "capabilities: {linger: {user_identity: false}}\n";
+    let house = House::open();
+    let engagements = hasty(&house, false, calls).await;
+    let (id, state, taken) = rested(&engagements, "go").await;
+    assert_eq!(state["status"], "outcome-unknown", "{state:#}");
+    assert_eq!((taken, lines(&house, "linger")), (vec!["dispatched".to_owned(), "outcome_unknown".to_owned()], 1));
+    // Whoever says what became of it gives it time again.
+    engagements.settle(&id, 0, OWNER, Settled::Output(json!({}))).await.unwrap();
+    assert_eq!(until(&engagements, &id, "completed").await["result"]["text"], "Done.");
+    assert_eq!(lines(&house, "linger"), 1, "nothing was done twice");
+
+    let house = House::open();
+    let engagements = hasty(&house, true, calls).await;
+    let (_, state, taken) = rested(&engagements, "go").await;
+    assert_eq!(state["error"]["code"], "engagement_limit", "{state:#}");
+    assert_eq!(taken, ["released", "failed"], "that it did not answer in time is known of it, and is all");
+    assert_eq!(lines(&house, "linger"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guardrail_and_a_model_are_cut_then_as_well() {
+    let house = House::open();
+    let guarded = "guardrails: {input: {tool_name: linger, assertion: safe}}\n";
+    let engagements = hasty(&house, true, guarded).await;
+    let (_, state, taken) = rested(&engagements, "go").await;
+    assert_eq!(state["error"]["code"], "engagement_limit", "{state:#}");
+    assert_eq!(taken, ["user_said", "failed"]);
+
+    let house = House::open();
+    let models = "models: {m: {kind: openai, url: 'https://models.example/v1', model: m}}\nmodel: m\n\
+        agents: {hasty: {budget: {seconds: 1}}}\n";
+    let mute = Arc::new(Mute);
+    let hosting = hosting(&house, models, vec![agent("hasty", "")]);
+    let engagements = Engagements::open_through(Arc::clone(&house.node), hosting, mute).await.unwrap();
+    let id = engagements.begin("hasty", Some(USER), "go").await.unwrap();
+    engagements.wait(&id, None, Duration::from_secs(25)).await.unwrap();
+    let (state, _) = engagements.state(&id, Some(USER)).unwrap();
+    assert_eq!(state["error"]["code"], "engagement_limit", "{state:#}");
+}
+
+/// A provider that takes a request and says nothing.
+struct Mute;
+
+impl Http for Mute {
+    fn send(&self, _: HttpRequest) -> Pending<'_, Result<HttpResponse, HttpError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
 const REMEMBERS: &str = "models: {m: {kind: scripted, script: {rules: [{when: {anywhere: xyzzy}, text: I remember.}, \
     {when: {}, text: I know nothing.}]}}}\nmodel: m\nagents: {memo: {memory: 2}, forgetful: {memory: 2}}\n";
 
@@ -246,7 +320,8 @@ async fn who_lacks_credentials_is_told_where_to_consent() {
     let engagements = open(&house, &format!("{tool}{script}"), vec![agent("clerk", "capabilities: {crm: {}}\n")]).await;
     let id = engagements.begin("clerk", Some(USER), "crm").await.unwrap();
     let state = until(&engagements, &id, "awaiting-credentials").await;
-    assert_eq!(state["credentials"], json!({"capability": "crm", "consent": "https://crm.example/connect"}));
+    let told = json!({"code": "consent_required", "capability": "crm", "consent": "https://crm.example/connect"});
+    assert_eq!(state["credentials"], told);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -313,28 +388,40 @@ async fn who_decides_too_late_has_decided_nothing_and_time_says_no() {
     assert_eq!(lines(&house, "count"), 0);
 }
 
+/// How often two decide at once.
+const RACES: usize = 1_000;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn of_yes_and_no_at_once_one_counts() {
     let house = House::open();
     let document = agent("clerk", &ASKS_ITS_OWNER.replace("note", "lookup"));
     let engagements = open(&house, SCRIPT, vec![document]).await;
     let mut approved = 0;
-    for round in 0..200 {
+    for round in 0..RACES {
         let id = engagements.begin("clerk", Some(USER), "look it up").await.unwrap();
         until(&engagements, &id, "awaiting-review").await;
         let listed = engagements.reviews(OWNER, None).unwrap().reviews;
-        let (review, digest) = (listed[0]["id"].as_str().unwrap(), listed[0]["digest"].as_str().unwrap());
+        let text = |name: &str| listed[0][name].as_str().unwrap().to_owned();
+        // On two threads, and neither before the other is there.
+        let gate = Arc::new(Barrier::new(2));
         let decide = |approve| {
-            engagements.decide(&id, review, OWNER, Decided { approve, digest: digest.to_owned(), reason: None })
+            let (engagements, gate, id) = (Arc::clone(&engagements), Arc::clone(&gate), id.clone());
+            let (review, decided) = (text("id"), Decided { approve, digest: text("digest"), reason: None });
+            tokio::spawn(async move {
+                gate.wait().await;
+                engagements.decide(&id, &review, OWNER, decided).await
+            })
         };
         let (first, second) = tokio::join!(decide(round % 2 == 0), decide(round % 2 == 1));
+        let (first, second) = (first.unwrap(), second.unwrap());
+        let yes = first.is_ok() == (round % 2 == 0);
         assert!(first.is_ok() != second.is_ok(), "{first:?} {second:?}");
+        refused(first.and(second), "review_decided");
         engagements.wait(&id, None, Duration::from_secs(25)).await.unwrap();
         let taken = steps(&engagements, &id);
         let count = |name: &str| taken.iter().filter(|step| *step == name).count();
-        let yes = first.is_ok() == (round % 2 == 0);
         assert_eq!((count("review_decided"), count("dispatched")), (1, usize::from(yes)), "{taken:?}");
         approved += usize::from(yes);
     }
-    assert!((1..200).contains(&approved), "{approved}");
+    assert!((1..RACES).contains(&approved), "{approved}");
 }

@@ -5,7 +5,8 @@ use host::Configuration;
 use json::{Value, json};
 use node::{Engagements, Hosting};
 use reqwest::Method;
-use server::Listening;
+use server::{Bounds, Listening};
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,12 +24,14 @@ tools:
     description: Judges.
     cases: [{contains: secret, returns: {safe: false}}]
     returns: {safe: true}
+  dawdle: {kind: command, description: Dawdles., command: [/bin/sleep, "30"]}
 models:
   m:
     kind: scripted
     script:
       rules:
         - {when: {result_of: write}, text: "Written."}
+        - {when: {contains: dawdle}, calls: [{tool: dawdle, inputs: {}}]}
         - {when: {contains: write}, calls: [{tool: write, inputs: {}}]}
         - {when: {contains: tell}, text: "the secret of MARKER"}
         - {when: {turn: 0}, text: "Good day."}
@@ -39,7 +42,8 @@ model: m
 fn document(name: &str, owner: &SigningKey) -> String {
     format!(
         "# as its owner wrote it\nkind:   openagentspec:v1/agent\nname: {name}\ndescription: Greets.\nintent: You greet.\n\
-         owner: {}\ncapabilities: {{write: {{user_identity: false, input_restriction: {{require_review: owner}}}}}}\n\
+         owner: {}\ncapabilities: {{write: {{user_identity: false, input_restriction: {{require_review: owner}}}}, dawdle: {{user_identity: \
+         false}}}}\n\
          guardrails: {{output: {{tool_name: judge, assertion: safe}}}}\n",
         owner.did_key()
     )
@@ -53,6 +57,11 @@ impl House {
 
     /// The same under a public name.
     async fn hosting_at(strangers: bool, base: Option<&str>) -> Self {
+        Self::hosting_with(strangers, base, |bounds| bounds).await
+    }
+
+    /// The same with other bounds.
+    async fn hosting_with(strangers: bool, base: Option<&str>, bound: impl FnOnce(Bounds) -> Bounds) -> Self {
         let house = Self::open().await;
         let configuration = Configuration::read(HOST.as_bytes(), Path::new("."), &|_| None).unwrap();
         let documents = ["greeter", "other.greeter"]
@@ -62,6 +71,8 @@ impl House {
         let hosting = Hosting { configuration, documents, people: Vec::new(), options, strangers };
         let engagements = Engagements::open(Arc::clone(&house.node), hosting).await.unwrap();
         let listening = Listening::on("127.0.0.1:0".parse().unwrap(), None).await.unwrap();
+        let bounds = bound(listening.bounds());
+        let listening = listening.with_bounds(bounds);
         let url = listening.url();
         let router = server::hosting(Arc::clone(&house.node), engagements, base, false);
         let (stop, stopped) = oneshot::channel();
@@ -230,6 +241,78 @@ async fn nobody_reads_or_moves_the_engagement_of_another() {
         404,
         "engagement_not_found",
     );
+}
+
+/// What a refusal says, without the names that it and its request have, and how long it is with them.
+#[track_caller]
+fn said(answer: &Answer, house: &House, status: u16, code: &str) -> (usize, Value) {
+    let mut envelope = answer.refused(&house.node, status, code);
+    for name in ["request_id", "response_id", "signature"] {
+        envelope.as_object_mut().unwrap().remove(name);
+    }
+    (answer.bytes.len(), envelope)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engagement_of_another_looks_like_none_also_while_it_is_at_work() {
+    let house = not_followed(House::hosting(false).await);
+    let stranger = SigningKey::from_seed([9; 32]);
+    let (resting, busy) = (house.begin(&asker(), "hello").await, house.begin(&asker(), "dawdle").await);
+    house.state(&asker(), &resting).await;
+    let nowhere = format!("/engagements/{}", "0".repeat(resting.len() - "/engagements/".len()));
+    let tries = [
+        (Method::GET, "", None),
+        (Method::GET, "/audit", None),
+        (Method::GET, "/reviews/x", None),
+        (Method::POST, "/reviews/x", Some(json!({"decision": "approve", "digest": "x"}))),
+        (Method::POST, "/messages", Some(json!("x"))),
+        (Method::POST, "/cancel", Some(json!({}))),
+        (Method::POST, "/outcome", Some(json!({"call": 0, "decision": "repeat"}))),
+        (Method::POST, "/credentials", Some(json!({}))),
+    ];
+    for (method, path, body) in &tries {
+        let mut told = Vec::new();
+        for place in [&nowhere, &resting, &busy] {
+            let answer = house.as_whom(&stranger, method.clone(), &format!("{place}{path}"), body.as_ref()).await;
+            told.push(said(&answer, &house, 404, "engagement_not_found"));
+        }
+        assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "{method} {path}: {told:?}");
+    }
+    let answer = house.as_whom(&asker(), Method::GET, &busy, None).await;
+    assert_eq!(answer.json()["status"], "running", "all of that took no longer than the call that it is at");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_hundred_guesses_whoever_guesses_waits_and_nobody_else() {
+    let bound = |bounds| Bounds { source_requests_per_second: NonZeroU32::new(10_000), ..bounds };
+    let house = not_followed(House::hosting_with(true, None, bound).await);
+    let stranger = SigningKey::from_seed([9; 32]);
+    let place = house.begin(&asker(), "hello").await;
+    house.state(&asker(), &place).await;
+    let waits = |answer: &Answer| {
+        let refusal = answer.refused(&house.node, 429, "too_many_requests");
+        assert_eq!(refusal["error"]["details"]["limit"]["name"], "engagement.guesses", "{refusal}");
+        assert_eq!(answer.header("retry-after"), "36");
+    };
+    // Half of the guesses are good ones; that they are good changes nothing.
+    for guess in 0..100 {
+        let path = if guess % 2 == 0 { place.clone() } else { format!("/engagements/{guess:040x}") };
+        let answer = house.as_whom(&stranger, Method::GET, &path, None).await;
+        answer.refused(&house.node, 404, "engagement_not_found");
+    }
+    for path in [place.as_str(), "/engagements/nothing", &format!("{place}/audit")] {
+        waits(&house.as_whom(&stranger, Method::GET, path, None).await);
+    }
+    waits(&house.as_whom(&stranger, Method::POST, &format!("{place}/cancel"), Some(&json!({}))).await);
+    for guess in 0..100 {
+        let answer = house.get(&format!("/engagements/{guess:040x}")).await;
+        answer.refused(&house.node, 401, "authentication_required");
+    }
+    waits(&house.get("/engagements/nothing").await);
+    waits(&house.get(&place).await);
+    assert_eq!(house.state(&asker(), &place).await["status"], "completed", "from the same source");
+    let answer = house.as_whom(&stranger, Method::POST, "/agents/greeter", Some(&json!("hello"))).await;
+    house.place_of(&answer);
 }
 
 #[tokio::test(flavor = "multi_thread")]

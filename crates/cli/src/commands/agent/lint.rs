@@ -3,6 +3,7 @@
 use crate::advice;
 use crate::failure::{Exit, Failure};
 use crate::files::Text;
+use crate::hosting::documents;
 use crate::output::text::{json_line, shown, wrap};
 use crate::output::{self, BAD, DIM, GOOD, STRONG, WARN, count, paint};
 use agent::{Agent, Finding, Grade, NameRule};
@@ -13,11 +14,11 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
-  rialto agent lint examples/agents/leave/leave.yaml
+  rialto agent lint examples/agents/leave/leave.yaml examples/agents/house
 
 Exits with 1 when a document would not be taken; with --strict also for a warning.")]
 pub(crate) struct Lint {
-    /// Documents, or `-` for standard input
+    /// Documents, folders of them as `rialto serve --agents` takes them, or `-` for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -38,7 +39,11 @@ impl Lint {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let rule = if self.underscores { NameRule::Both } else { NameRule::Text };
         let mut found = Vec::new();
-        for path in &self.files {
+        let mut files = Vec::new();
+        for path in self.files {
+            if path.is_dir() { files.extend(documents(&path)?) } else { files.push(path) }
+        }
+        for path in &files {
             let text = Text::read(path)?;
             let findings = match Agent::read_as(&text.bytes, rule) {
                 Ok(agent) => agent.warnings,
@@ -46,7 +51,7 @@ impl Lint {
             };
             found.extend(findings.into_iter().map(|finding| (text.name.clone(), finding)));
         }
-        output::print(&if self.json { as_json(&found) } else { described(&found, self.files.len()) })?;
+        output::print(&if self.json { as_json(&found) } else { described(&found, files.len()) })?;
         let failing = found.iter().any(|(_, finding)| finding.grade() == Grade::Error || self.strict);
         Ok(if failing { Exit::No } else { Exit::Fine })
     }
