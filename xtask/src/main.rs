@@ -87,6 +87,9 @@ enum Command {
     Mutants {
         /// The crate, without `rialto-`.
         name: String,
+        /// Only those of this file; may be given more than once.
+        #[arg(long)]
+        file: Vec<String>,
         /// Only a part of them.
         #[arg(long, default_value_t = 0)]
         part: usize,
@@ -151,8 +154,8 @@ fn run(command: Command) -> Result<()> {
             let mode = if smoke { xtask::fuzz::Mode::Replay } else { xtask::fuzz::Mode::Search { seconds } };
             xtask::fuzz::command(&root, &target, mode, report.as_deref())
         }
-        Command::Mutants { name, part, of, jobs, again } => {
-            xtask::mutants::command(&root, &name, xtask::mutants::Share { part, of, jobs, again })
+        Command::Mutants { name, file, part, of, jobs, again } => {
+            xtask::mutants::command(&root, &name, &file, xtask::mutants::Share { part, of, jobs, again })
         }
         Command::Deny => xtask::deny::deny(&root),
     }

@@ -75,17 +75,19 @@ pub struct Share {
     pub again: bool,
 }
 
-/// Tries the mutants of a crate and prints what became of them.
-pub fn command(root: &Path, crate_name: &str, share: Share) -> Result<()> {
+/// Tries the mutants of a crate, or of some of its files, and prints what became of them.
+pub fn command(root: &Path, crate_name: &str, files: &[String], share: Share) -> Result<()> {
     ensure!(root.join("crates").join(crate_name).is_dir(), "there is no crate `{crate_name}`");
     ensure!(share.part < share.of, "of {} parts there is none with the number {}", share.of, share.part);
     let home = root.join("target/mutants").join(crate_name);
     let copy = Copy { crate_name: crate_name.to_owned(), tree: home.join("tree"), state: home.join("state") };
     fs::create_dir_all(&copy.state)?;
     let package = format!("rialto-{crate_name}");
-    let listed = run::capture(&mut run::cargo(root, &["mutants", "--list", "--json", "--package", &package]))
-        .context("the list comes from cargo-mutants: `cargo install cargo-mutants`")?;
+    let mut list = run::cargo(root, &["mutants", "--list", "--json", "--package", &package]);
+    list.args(files.iter().flat_map(|file| ["--file", file]));
+    let listed = run::capture(&mut list).context("the list comes from cargo-mutants: `cargo install cargo-mutants`")?;
     let mutants: Vec<Mutant> = serde_json::from_str(&listed)?;
+    ensure!(!mutants.is_empty(), "there is nothing to change there");
     copy.refresh(root, &mutants)?;
     let (placed, unviable) = copy.mutate(root, &mutants)?;
     let left_out = mutants.len() - placed.len() - unviable;

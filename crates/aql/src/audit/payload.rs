@@ -387,3 +387,44 @@ pub(super) fn may_show(projection: &Projection, path: &Path) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{Fuel, Limits};
+    use crate::{Constraints, Intent};
+    use json::{Value, json};
+
+    /// What one leaf costs on a payload that was cut from something.
+    #[track_caller]
+    fn costs(exclude: Value, payload: Value, path: &str, operator: &str, value: Value, visits: u64) {
+        let question = json!({
+            "intent_id": "urn:oap:intent:cost", "issuer_did": "did:key:z6Mk", "category": "discovery",
+            "constraints": {"path": path, "operator": operator, "value": value},
+            "projection": {"include": ["/a"], "exclude": exclude},
+            "validity": {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T12:00:00Z"},
+        });
+        let intent = Intent::read(Document::of(&question).unwrap().root(), &Limits::STANDARD).unwrap();
+        let constraints: &Constraints = &intent.constraints;
+        let (document, mut meter) = (Document::of(&payload).unwrap(), Meter::new(Fuel::STANDARD));
+        let payload = Payload::read(&document, &intent.projection, &Pointer::root(), &mut Findings::default());
+        payload.truth(&constraints.leaves()[0], &mut meter).unwrap();
+        assert_eq!(meter.visits, visits, "{question}");
+        // With less than that the leaf is given up.
+        let mut short = Meter::new(Fuel { visits: visits - 1, ..Fuel::STANDARD });
+        assert!(payload.truth(&constraints.leaves()[0], &mut short).is_err());
+    }
+
+    #[test]
+    fn a_leaf_costs_the_values_on_its_way_and_the_elements_it_is_held_against() {
+        let none = || json!([]);
+        costs(none(), json!({"a": 1}), "/a", "eq", json!(1), 2);
+        costs(none(), json!({"a": {"b": 1, "c": 2}}), "/a/c", "eq", json!(1), 3);
+        costs(none(), json!({"a": [1, 2, 3]}), "/a/*", "eq", json!(9), 5);
+        costs(none(), json!({"a": [1, 2, 3]}), "/a/*", "eq", json!(2), 4);
+        costs(none(), json!({"a": [1, 2, 3]}), "/a", "contains", json!(9), 2 + 3);
+        // Partly hidden arrays are asked here and not by the operator.
+        costs(json!(["/a/*/x"]), json!({"a": [{}, 7, 8, 9]}), "/a", "contains", json!(7), 2 + 4);
+        costs(json!(["/a/x"]), json!({"a": {"b": 1, "c": 2}}), "/a", "contains", json!(7), 2);
+    }
+}

@@ -479,6 +479,7 @@ fn each_lie_is_found_under_its_name() {
     conforms(&question, &good, &audit);
     assert_eq!((audit.checked.candidates, audit.checked.rejected), (4, 3), "{good:#}");
     assert_eq!((audit.checked.leaves_settled, audit.checked.leaves_open), (16, 4), "{good:#}");
+    assert_eq!(audit.checked.leaves_rejected, 3 * 5, "{good:#}");
     let lies = lies();
     assert!(lies.len() >= 60, "{}", lies.len());
     for (at, value, rule, noticed) in lies {
@@ -518,6 +519,49 @@ fn a_lie_that_takes_several_places_is_found_too() {
         answer["candidates"][0]["decision_record"]["constraint_evaluations"].as_array_mut().unwrap().swap(0, 1)
     });
     finds(&reordered, "evaluation_misquoted", "/candidates/0/decision_record/constraint_evaluations/0/path");
+}
+
+#[test]
+fn a_leaf_that_is_misquoted_counts_for_nothing() {
+    let intent = read(&question()).unwrap();
+    let good = answer(&intent, &market(), OverBudget::Flag).unwrap();
+    for (member, value) in [
+        ("path", Some(json!("/nick"))),
+        ("operator", Some(json!("eq"))),
+        ("value", Some(json!(1))),
+        ("path", None),
+        ("operator", None),
+        ("value", None),
+    ] {
+        let mut answer = good.clone();
+        // The payload would settle it, and the tree would fail by it.
+        let at = "/candidates/0/decision_record/constraint_evaluations/0";
+        change(&mut answer, &format!("{at}/passed"), Some(json!(false)));
+        change(&mut answer, &format!("{at}/candidate_value"), None);
+        change(&mut answer, &format!("{at}/{member}"), value.clone());
+        let audit = held(&intent, &answer);
+        let rule = if value.is_some() { "evaluation_misquoted" } else { "shape_missing_member" };
+        finds(&audit, rule, &format!("{at}/{member}"));
+        assert_eq!(audit.violations.len(), 1, "{:#?}", audit.violations);
+        assert_eq!((audit.checked.leaves_settled, audit.checked.leaves_open), (15, 4), "{member}");
+    }
+}
+
+#[test]
+fn what_is_free_leaves_all_of_a_budget_of_nothing() {
+    let priced = |ceiling: &str, value: f64| {
+        let mut question = question();
+        question["budget"] = json!({"amount": ceiling, "currency": "EUR", "allocation": "single_winner"});
+        let intent = read(&question).unwrap();
+        let mut answer = answer(&intent, &[offer("a", "0", 0.9, |_| {})], OverBudget::Flag).unwrap();
+        let at = "/candidates/0/decision_record/ranking_function/inputs/4/value";
+        assert_eq!(answer.pointer(at), Some(&json!(1)), "{answer:#}");
+        change(&mut answer, at, Some(json!(value)));
+        let wrong = |violation: &aql::Violation| violation.rule == Rule::RankingValue && violation.at.as_str() == at;
+        held(&intent, &answer).violations.iter().any(wrong)
+    };
+    assert!(!priced("0", 1.0) && priced("0", 0.5) && priced("0", 0.0));
+    assert!(!priced("10", 0.5), "a price is not told by a payload");
 }
 
 #[test]
@@ -608,6 +652,31 @@ fn evaluations_of_one_record_agree_with_each_other() {
         let at = format!("/candidates/0/decision_record/constraint_evaluations/{noticed}/passed");
         finds(&held(&intent, &answer), "leaves_contradict", &at);
     }
+}
+
+#[test]
+fn other_questions_about_one_path_may_have_other_answers() {
+    let mut question = question();
+    question["constraints"] = json!({"any_of": [
+        {"path": "/hidden", "operator": "gt", "value": 1},
+        {"path": "/hidden", "operator": "lte", "value": 1},
+        {"path": "/hidden", "operator": "gt", "value": 9},
+        {"path": "/elsewhere", "operator": "gt", "value": 1},
+        {"path": "/name", "operator": "exists", "value": true},
+    ]});
+    let intent = read(&question).unwrap();
+    let found = |hidden: i32| {
+        let mut market = market();
+        market.iter_mut().for_each(|offer| offer["record"]["hidden"] = json!(hidden));
+        let good = answer(&intent, &market, OverBudget::Flag).unwrap();
+        let told = good.pointer("/candidates/0/decision_record/constraint_evaluations").unwrap().as_array().unwrap();
+        let truths: Vec<bool> = told.iter().map(|evaluation| evaluation["passed"] == true).collect();
+        conforms(&question, &good, &held(&intent, &good));
+        truths
+    };
+    assert_eq!(found(5), [true, false, false, false, true]);
+    assert_eq!(found(1), [false, true, false, false, true]);
+    assert_eq!(found(10), [true, false, true, false, true]);
 }
 
 #[test]
@@ -707,6 +776,7 @@ fn what_a_projection_hides_settles_nothing() {
     settles(partly(), json!({"a": [{}, 7]}), leaf("/a", "contains", json!(7)), Some(true));
     settles(partly(), json!({"a": [{}, 7]}), leaf("/a", "contains", json!(8)), None);
     settles(partly(), json!({"a": [{}, 7]}), leaf("/a", "contains", json!([7])), None);
+    settles(partly(), json!({"a": {"d": 1}}), leaf("/a", "contains", json!(1)), Some(false));
     settles(partly(), json!({"a": [1]}), leaf("/a/1", "exists", json!(1)), Some(false));
 }
 

@@ -1,4 +1,4 @@
-//! The language from outside: audits of answers, what an evaluation may cost, patterns that would hang, hostile intents.
+//! The language from outside: audits of answers, what an evaluation may cost, patterns that would hang, hostile intents, who repeats whom.
 
 #[cfg(test)]
 mod advice;
@@ -14,6 +14,8 @@ mod corpus;
 mod fuel;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod likeness;
 #[cfg(test)]
 mod neighbours;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Hostile callers: the costliest messages of the entry points E1 and E2, without a pause.
 
+use crate::cores::Cores;
 use anyhow::{Context, Result};
 use aql::Instant;
 use bench::http::post;
@@ -20,7 +21,7 @@ use trust::{Digest, SigningKey};
 pub(crate) const KINDS: [&str; 8] =
     ["slow heads", "long bodies", "deep bodies", "resets", "forgeries", "patterns", "descents", "needles"];
 
-/// The lowest priority: what the machine has left, since the callers are on it, too.
+/// The lowest priority: what the machine has left, where the callers are on it, too.
 const NICE: i32 = 19;
 /// How long a reply is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -61,13 +62,13 @@ impl Fury {
     }
 }
 
-/// The crowd in a process of its own, which has only what nobody else wants of the processors: it stands for other
-/// machines. Until its standard input ends.
+/// The crowd in a process of its own, since it stands for other machines: on processors of its own, or with only what
+/// nobody else wants of those that there are. Until its standard input ends.
 pub(crate) struct Away(Child);
 
 impl Away {
     /// Lets them loose; `arguments` make this program unleash them on `authority`.
-    pub(crate) fn unleash(authority: &str, arguments: &[String]) -> Result<Self> {
+    pub(crate) fn unleash(authority: &str, arguments: &[String], cores: Option<&Cores>) -> Result<Self> {
         let program = std::env::current_exe()?;
         let command = |idle: bool| {
             let mut command = if idle { Command::new("chrt") } else { Command::new(&program) };
@@ -75,10 +76,14 @@ impl Away {
                 command.args(["--idle", "0"]).arg(&program);
             }
             command.args(["--mode", "fury", "--authority", authority]).args(arguments);
+            for core in cores.iter().flat_map(|cores| &cores.crowd) {
+                command.args(["--core".to_owned(), core.to_string()]);
+            }
             command.stdin(Stdio::piped()).stdout(Stdio::piped());
             command.spawn()
         };
-        Ok(Self(command(true).or_else(|_| command(false))?))
+        let idle = cores.is_none();
+        Ok(Self(command(idle).or_else(|_| command(false))?))
     }
 
     /// Calls them off; what the node said to them.

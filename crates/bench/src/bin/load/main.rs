@@ -4,6 +4,7 @@
 //! hostile callers, each from an address of its own, send what `conformance/attacks` knows as the costliest of E1 and
 //! E2, one message after the other without a pause. With `--mode feed`: what a crowd of subscribers waits for.
 
+mod cores;
 mod crowd;
 mod hostile;
 
@@ -16,6 +17,7 @@ use bench::node::{Node, Program};
 use bench::question::{Asker, Kind};
 use clap::{Parser, ValueEnum};
 use conformance::crash::{clock, start};
+use cores::Cores;
 use hostile::{Away, KINDS, Seen};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -55,6 +57,12 @@ struct Arguments {
     /// Questions of each honest caller in a second.
     #[arg(long, default_value_t = 20)]
     pace: u64,
+    /// Hostile callers have processors of their own, and everybody else has none of those.
+    #[arg(long)]
+    apart: bool,
+    /// In `fury`: on which processors they stay.
+    #[arg(long, hide = true)]
+    core: Vec<usize>,
     /// In `fury`: at whom they rage.
     #[arg(long, hide = true, default_value = "")]
     authority: String,
@@ -92,8 +100,16 @@ fn main() -> Result<ExitCode> {
         KINDS.into_iter().filter(|kind| arguments.kind.as_deref().is_none_or(|only| only == *kind)).collect();
     ensure!(!kinds.is_empty(), "no hostile caller is of that kind; there are {}", KINDS.join(", "));
     if arguments.mode == Mode::Fury {
+        if !arguments.core.is_empty() {
+            cores::stay_on(&arguments.core)?;
+        }
         hostile::rage(&arguments.authority, arguments.hostile, &kinds)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    let cores = if arguments.apart { Cores::halved()? } else { None };
+    if let Some(cores) = &cores {
+        // The node and the honest callers are started from here, and have what this thread has.
+        cores::stay_on(&cores.node)?;
     }
     let folder = tempfile::tempdir()?;
     let program = Program {
@@ -116,14 +132,14 @@ fn main() -> Result<ExitCode> {
     let alone = ask(&node, &arguments, &mut asker, &mut crowd, arguments.seconds)?;
     let mut crowded = vec!["--hostile".to_owned(), arguments.hostile.to_string()];
     crowded.extend(arguments.kind.iter().flat_map(|kind| ["--kind".to_owned(), kind.clone()]));
-    let fury = Away::unleash(&node.authority, &crowded)?;
+    let fury = Away::unleash(&node.authority, &crowded, cores.as_ref())?;
     // A moment for all of them to be at it.
     std::thread::sleep(Duration::from_secs(2));
     let beside = ask(&node, &arguments, &mut asker, &mut crowd, arguments.seconds)?;
     let seen = fury.end()?;
     let memory = node.memory()?;
     node.stop()?;
-    let told = tell(&arguments, &alone, &beside, &seen, memory.peak_bytes);
+    let told = tell(&arguments, cores.as_ref(), (&alone, &beside), &seen, memory.peak_bytes);
     println!("{told}");
     if let Some(report) = &arguments.report {
         std::fs::write(report, page(&told))?;
@@ -202,12 +218,26 @@ fn ask_one(authority: &str, requests: &[Vec<u8>], gap: Duration) -> Result<Asked
     Ok(asked)
 }
 
-fn tell(arguments: &Arguments, alone: &Asked, beside: &Asked, seen: &Seen, peak_bytes: u64) -> String {
+fn tell(
+    arguments: &Arguments,
+    cores: Option<&Cores>,
+    (alone, beside): (&Asked, &Asked),
+    seen: &Seen,
+    peak_bytes: u64,
+) -> String {
     let today = aql::Instant::from_unix(clock(), 0).to_string();
     let (before, after) = (alone.latency(), beside.latency());
+    let processors = match cores {
+        Some(Cores { node, crowd }) => format!(
+            "processors: {} for the node and the honest callers in both parts, {} for the hostile ones",
+            node.len(),
+            crowd.len()
+        ),
+        None => "processors: the same for everybody, the hostile callers in the idle class".to_owned(),
+    };
     let mut text = format!(
         "{}, {} build: {} manifests, {} honest callers at {} questions a second each, {} hostile callers, {} s each\n\
-         part.\n\n\
+         part; {processors}.\n\n\
          | | questions | refused | p50 | p99 |\n|---|---:|---:|---:|---:|\n\
          | alone | {} | {} | {:.1} ms | {:.1} ms |\n| beside hostile callers | {} | {} | {:.1} ms | {:.1} ms |\n\n\
          p99 is {:.2} times what it is alone; the goal is {WORSE_MAX:.0} at most. The node held {} MiB at its peak.\n\n\
@@ -242,9 +272,9 @@ fn page(told: &str) -> String {
          Written by `cargo xtask load --report docs/reliability/load.md`.\n\n\
          Honest callers ask indexed questions at a fixed pace; a question is timed from the moment it was due. Hostile\n\
          callers come from addresses of their own on the same machine; since they stand for other machines, their process\n\
-         is in the idle class of the scheduler. They send one message after the other without a pause: heads that never\n\
-         end, bodies that are too long or too deep, streams opened and reset, forged signatures, and signed intents that\n\
-         are as costly as the limits let them be.\n\n\
+         is in the idle class of the scheduler, or with `--apart` on processors of its own. They send one message after\n\
+         the other without a pause: heads that never end, bodies that are too long or too deep, streams opened and reset,\n\
+         forged signatures, and signed intents that are as costly as the limits let them be.\n\n\
          {told}"
     )
 }
