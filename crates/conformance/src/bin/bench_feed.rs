@@ -112,7 +112,7 @@ fn growth(arguments: &Arguments, corpus: &Corpus, changes: &[Change], page: &mut
             }
         }
         let memory = resident_bytes()?.saturating_sub(before) as f64 / intents as f64;
-        let (found, finding) = find(&audience, changes);
+        let (found, finding) = find(&mut audience, changes);
         let mut removing = Vec::with_capacity(TIMED);
         let mut again = Population::new(corpus.clone(), MANIFESTS, SEED + 1);
         for number in 0..TIMED.min(intents) {
@@ -148,7 +148,7 @@ fn growth(arguments: &Arguments, corpus: &Corpus, changes: &[Change], page: &mut
 }
 
 /// Matches every change; tells what was found and the seconds that each took.
-fn find(audience: &Audience, changes: &[Change]) -> (Vec<Found>, Vec<f64>) {
+fn find(audience: &mut Audience, changes: &[Change]) -> (Vec<Found>, Vec<f64>) {
     changes.iter().map(|change| timed(|| audience.of(change.document.root(), Fuel::STANDARD))).unzip()
 }
 
@@ -181,7 +181,7 @@ fn beside(arguments: &Arguments, corpus: &Corpus, changes: &[Change], page: &mut
         inserted.map_err(|error| anyhow::anyhow!(error))?;
         eprintln!("{intents} intents are in all three");
 
-        let (found, ours) = find(&audience, changes);
+        let (found, ours) = find(&mut audience, changes);
         let (brute_found, brute): (Vec<Vec<u64>>, Vec<f64>) =
             slow.iter().map(|change| timed(|| evaluate_all(&plain, &change.document))).unzip();
         let mut peer = Vec::new();
