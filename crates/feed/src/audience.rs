@@ -182,7 +182,10 @@ impl Audience {
             }
         }
         asked.give_back(met);
-        found.satisfied.sort_unstable();
+        // Mostly they are in order already, since slots are given out as ids come.
+        if !found.satisfied.is_sorted() {
+            found.satisfied.sort_unstable();
+        }
         found.satisfied.dedup();
         found.undecided.sort_unstable();
         found

@@ -66,9 +66,10 @@ impl<'a> Asked<'a> {
         self.walk();
     }
 
-    /// Takes out whom the document met, those it may satisfy once each.
+    /// Takes out whom the document met, by slot.
     pub(crate) fn met(&mut self) -> Met {
         let mut met = std::mem::take(&mut self.room.met);
+        met.sure.sort_unstable();
         met.likely.sort_unstable();
         met.likely.dedup();
         if !met.likely.is_empty() {

@@ -507,13 +507,15 @@ mod tests {
         }
         assert_eq!(seen.len(), count);
         assert_eq!(seen.iter().map(|key| key.hash).collect::<BTreeSet<_>>().len(), count);
-        assert_eq!(seen.iter().map(|key| key.check).collect::<BTreeSet<_>>().len(), count);
+        // Of so many halves two may meet, once in a thousand times, but not many.
+        assert!(seen.iter().map(|key| key.check).collect::<BTreeSet<_>>().len() > count - 5);
     }
 
     #[test]
     fn a_value_has_another_key_elsewhere_and_in_another_form() {
         let keys = Keys::default();
-        let values = [json!(1), json!("1"), json!([1]), json!([[1]]), json!({"1": 1}), json!(true), json!(null), json!("")];
+        let values =
+            [json!(1), json!("1"), json!([1]), json!([[1]]), json!({"1": 1}), json!(true), json!(null), json!("")];
         let mut seen = BTreeSet::new();
         for value in &values {
             let document = Document::of(value).unwrap();
