@@ -20,7 +20,7 @@ mod filing;
 mod asking;
 
 use aql::{Constraints, Fuel};
-use asking::{Asked, Truth};
+use asking::{Asked, Room, Truth};
 use filing::Places;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
@@ -56,6 +56,8 @@ pub struct Audience {
     empty: Present,
     registers: Vec<u8>,
     registers_used: u8,
+    /// What asking wrote down last.
+    room: Option<Box<Room>>,
 }
 
 #[derive(Clone, Debug)]
@@ -153,26 +155,37 @@ impl Audience {
     }
 
     /// The filters that a document satisfies; each predicate may spend `fuel` on it.
-    pub fn of(&self, document: Node<'_>, fuel: Fuel) -> Found {
-        let mut asked = Asked::new(self, document, fuel);
-        let mut met = asked.meet();
-        met.likely.sort_unstable();
-        met.likely.dedup();
-        let id = |slot: u32| self.ids.get(slot as usize).copied();
+    pub fn of(&mut self, document: Node<'_>, fuel: Fuel) -> Found {
+        let mut room = self.room.take().unwrap_or_default();
+        let found = self.find(&mut room, document, fuel);
+        self.room = Some(room);
+        found
+    }
+
+    fn find(&self, room: &mut Room, document: Node<'_>, fuel: Fuel) -> Found {
+        let mut asked = Asked::new(self, room, document, fuel);
+        asked.meet();
+        let met = asked.met();
         let mut found = Found { evaluated: met.likely.len(), ..Found::default() };
-        found.satisfied = met.sure.into_iter().filter_map(id).collect();
+        found.satisfied.reserve(met.sure.len() + met.likely.len());
+        let id = |slot: &u32| self.ids.get(*slot as usize).copied().unwrap_or_default();
+        found.satisfied.extend(met.sure.iter().map(id));
         for some in met.likely.chunks(TOGETHER) {
             self.glance(some);
             for slot in some {
                 let Some(filter) = self.filters.get(*slot) else { continue };
                 match asked.all(filter.program.words()) {
-                    Truth::Yes => found.satisfied.extend(id(*slot)),
-                    Truth::Unknown => found.undecided.extend(id(*slot)),
+                    Truth::Yes => found.satisfied.push(id(slot)),
+                    Truth::Unknown => found.undecided.push(id(slot)),
                     Truth::No => {}
                 }
             }
         }
-        found.satisfied.sort_unstable();
+        asked.give_back(met);
+        // Mostly they are in order already, since slots are given out as ids come.
+        if !found.satisfied.is_sorted() {
+            found.satisfied.sort_unstable();
+        }
         found.satisfied.dedup();
         found.undecided.sort_unstable();
         found

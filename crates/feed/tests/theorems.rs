@@ -7,7 +7,7 @@ use conformance::generate;
 use conformance::market::Corpus;
 use conformance::standing::Population;
 use feed::Audience;
-use json::{Document, Pointer};
+use json::{Document, Pointer, Shapes};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -28,6 +28,11 @@ impl Plain {
     }
 }
 
+/// Documents that share the names of their objects, as those of one node do.
+fn document(record: &Value, shapes: &mut Shapes) -> Document {
+    Document::parse_with(record.to_string().as_bytes(), &json::Limits::OURS, shapes).unwrap()
+}
+
 fn read(tree: &Value) -> Option<Constraints> {
     let tree = Document::of(tree).ok()?;
     Constraints::read(tree.root(), Pointer::root(), &Limits::STANDARD).ok()
@@ -39,6 +44,7 @@ fn compare(seed: u64, steps: usize, ids: usize) {
     let chance = &mut chance;
     let (mut audience, mut plain) = (Audience::new(), Plain::default());
     let mut records: Vec<Value> = (0..6).map(|_| generate::record(chance)).collect();
+    let mut shapes = Shapes::default();
     for _ in 0..steps {
         match chance.below(8) {
             0 => {
@@ -51,7 +57,7 @@ fn compare(seed: u64, steps: usize, ids: usize) {
             }
             2 => {
                 let record = chance.pick(&records).unwrap();
-                let document = Document::of(record).unwrap();
+                let document = document(record, &mut shapes);
                 let found = audience.of(document.root(), Fuel::STANDARD);
                 assert_eq!(plain.undecided(&document), 0, "the vocabulary has no pattern that runs out of steps");
                 assert_eq!((found.satisfied, found.undecided), (plain.of(&document), vec![]), "{record}");
@@ -69,7 +75,7 @@ fn compare(seed: u64, steps: usize, ids: usize) {
         assert_eq!(audience.len(), plain.0.len());
     }
     for record in &records {
-        let document = Document::of(record).unwrap();
+        let document = document(record, &mut shapes);
         let found = audience.of(document.root(), Fuel::STANDARD);
         assert_eq!((found.satisfied, found.undecided), (plain.of(&document), vec![]), "{record}");
     }
@@ -139,10 +145,11 @@ fn standing_intents_like_those_of_the_benchmark_are_found() {
         plain.0.insert(id, constraints);
     }
     let (mut evaluated, mut satisfied) = (0, 0);
+    let mut shapes = Shapes::default();
     for number in 0..100 {
         let mut text = String::new();
         corpus.write(number * 17, &mut text);
-        let document = Document::parse(text.as_bytes(), &json::Limits::DOCUMENT).unwrap();
+        let document = Document::parse_with(text.as_bytes(), &json::Limits::DOCUMENT, &mut shapes).unwrap();
         let found = audience.of(document.root(), Fuel::STANDARD);
         assert_eq!((&found.satisfied, &found.undecided), (&plain.of(&document), &vec![]), "{text}");
         (evaluated, satisfied) = (evaluated + found.evaluated, satisfied + found.satisfied.len());

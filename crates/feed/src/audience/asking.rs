@@ -1,10 +1,10 @@
 //! RFC 0020 §3.6: one document before all filters.
 
 use super::Audience;
-use super::keys::{About, Key, List};
-use super::paths::{Asks, PathId, Reached};
+use super::keys::{About, Key};
+use super::paths::{Asks, Near, PathId, Reached};
 use super::program::{Part, parts};
-use super::rows::{Met, Point, Ranged, Row};
+use super::rows::{Met, Point, Present, Ranged, Row};
 use super::texts;
 use aql::key::{Ordered, number_key};
 use aql::{Fuel, Meter, Predicate};
@@ -23,12 +23,26 @@ pub(crate) enum Truth {
 pub(crate) struct Asked<'a> {
     audience: &'a Audience,
     document: Node<'a>,
-    reached: Reached,
+    room: &'a mut Room,
     fuel: Fuel,
     /// Patterns that match some text at their path; the others do not.
     patterns: HashMap<u32, Truth>,
     /// Leaves that were asked already: filters that are asked about one document have many of them in common.
     memory: Vec<Remembered>,
+}
+
+/// What asking writes down, kept from one document to the next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Room {
+    near: Near,
+    reached: Reached,
+    present: Present,
+    /// The keys of the document, and the numbers of those that some filter mentions.
+    keys: Vec<Key>,
+    numbers: Vec<u32>,
+    /// Its values, for those who compare them.
+    ordered: Vec<(u32, Point)>,
+    pub(crate) met: Met,
 }
 
 /// The truth of a predicate.
@@ -39,49 +53,83 @@ struct Remembered(u32, Option<Truth>);
 const MEMORY: usize = 256;
 
 impl<'a> Asked<'a> {
-    pub(crate) fn new(audience: &'a Audience, document: Node<'a>, fuel: Fuel) -> Self {
-        let reached = audience.paths.walk(document);
-        Self { audience, document, reached, fuel, patterns: HashMap::new(), memory: Vec::new() }
+    pub(crate) fn new(audience: &'a Audience, room: &'a mut Room, document: Node<'a>, fuel: Fuel) -> Self {
+        Self { audience, document, room, fuel, patterns: HashMap::new(), memory: Vec::new() }
     }
 
-    /// All filters that the document may satisfy.
-    pub(crate) fn meet(&mut self) -> Met {
+    /// Finds all filters that the document may satisfy.
+    pub(crate) fn meet(&mut self) {
+        let Room { near, reached, .. } = &mut *self.room;
+        self.audience.paths.walk(self.document, near, reached);
+        self.look();
+        self.show();
+        self.walk();
+    }
+
+    /// Takes out whom the document met, by slot.
+    pub(crate) fn met(&mut self) -> Met {
+        let mut met = std::mem::take(&mut self.room.met);
+        met.sure.sort_unstable();
+        met.likely.sort_unstable();
+        met.likely.dedup();
+        if !met.likely.is_empty() {
+            self.room.reached.sort();
+        }
+        met
+    }
+
+    /// Takes the room back.
+    pub(crate) fn give_back(&mut self, met: Met) {
+        self.room.met = met;
+    }
+
+    /// Finds the keys and the values of the document.
+    fn look(&mut self) {
         let audience = self.audience;
-        let mut present = audience.empty.clone();
-        let (mut keys, mut ordered) = (Vec::with_capacity(64), Vec::with_capacity(16));
+        self.room.keys.clear();
+        self.room.ordered.clear();
         let mut last = None;
-        for place in 0..self.reached.len() {
-            let Some((path, position)) = self.reached.get(place) else { break };
+        for place in 0..self.room.reached.len() {
+            let Some((path, position)) = self.room.reached.get(place) else { break };
             let Some(asks) = audience.paths.asks(path) else { continue };
             let node = self.document.elsewhere(position as usize);
             if asks.exists > 0 && last != Some(path) {
-                keys.push(audience.keys.of_path(path));
+                self.room.keys.push(audience.keys.of_path(path));
             }
             last = Some(path);
-            self.keys(path, asks, node, &mut keys);
+            self.keys(path, asks, node);
             if asks.ranges != [None, None] {
-                ordered.extend(point(asks, node));
+                self.room.ordered.extend(point(asks, node));
             }
         }
-        let mut lists: Vec<(u64, &List)> = Vec::with_capacity(keys.len());
-        for filed in keys.into_iter().filter_map(|key| audience.keys.get(key)) {
-            filed.mark(&mut present);
-            lists.extend(filed.list());
-        }
-        let ranges = |number: u32| audience.ranges.get(number);
-        for (number, point) in &ordered {
-            if let Some(ranges) = ranges(*number) {
-                ranges.show(*point, &mut present);
+    }
+
+    /// Sets marks and registers; they are complete then.
+    fn show(&mut self) {
+        let (audience, Room { present, keys, numbers, ordered, .. }) = (self.audience, &mut *self.room);
+        present.become_like(&audience.empty);
+        numbers.clear();
+        numbers.extend(keys.iter().filter_map(|key| audience.keys.number(*key)));
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.retain(|number| audience.keys.by_number(*number).is_some_and(|filed| filed.mark(present)));
+        for (number, point) in ordered {
+            if let Some(ranges) = audience.ranges.get(*number) {
+                ranges.show(*point, present);
             }
         }
-        // Marks and registers are complete from here on.
-        lists.sort_unstable_by_key(|(hash, _)| *hash);
-        lists.dedup_by_key(|(hash, _)| *hash);
+    }
+
+    /// Walks the rows where the document leads.
+    fn walk(&mut self) {
+        let (audience, Room { present, numbers, ordered, met, .. }) = (self.audience, &mut *self.room);
         let (mut rows, mut around) = (Vec::with_capacity(64), Vec::with_capacity(32));
         rows.push(audience.unfiled.as_slice());
-        lists.iter().for_each(|(_, list)| list.rows(&present, &mut rows));
-        for (number, point) in &ordered {
-            if let Some(ranges) = ranges(*number) {
+        for filed in numbers.iter().filter_map(|number| audience.keys.by_number(*number)) {
+            filed.rows(present, &mut rows);
+        }
+        for (number, point) in ordered {
+            if let Some(ranges) = audience.ranges.get(*number) {
                 ranges.rows(*point, &mut around);
             }
         }
@@ -89,15 +137,14 @@ impl<'a> Asked<'a> {
         let beginnings = rows.iter().filter_map(|rows| rows.first()).map(Row::slot);
         let others = around.iter().filter_map(|(_, rows)| rows.first()).map(Ranged::slot);
         std::hint::black_box(beginnings.chain(others).fold(0, |sum, slot| sum ^ slot));
-        let mut met = Met::default();
-        rows.iter().for_each(|rows| present.walk(rows, &mut met));
-        around.iter().for_each(|(point, rows)| present.walk_ranges(rows, *point, &mut met));
-        met
+        met.clear();
+        rows.iter().for_each(|rows| present.walk(rows, met));
+        around.iter().for_each(|(point, rows)| present.walk_ranges(rows, *point, met));
     }
 
     /// The keys of one value.
-    fn keys(&mut self, path: PathId, asks: &Asks, node: Node<'_>, out: &mut Vec<Key>) {
-        let keys = &self.audience.keys;
+    fn keys(&mut self, path: PathId, asks: &Asks, node: Node<'_>) {
+        let (keys, out) = (&self.audience.keys, &mut self.room.keys);
         match node.kind() {
             Kind::Array | Kind::Object if asks.containers > 0 => out.push(keys.of_node(path, About::Container, node)),
             Kind::Array | Kind::Object => {}
@@ -112,13 +159,13 @@ impl<'a> Asked<'a> {
         if asks.texts > 0
             && let Some(text) = node.as_str()
         {
-            self.search(path, node, text, out);
+            self.search(path, node, text);
         }
     }
 
     /// Asks a text, once for each predicate that it may satisfy, and adds the keys of those that it does.
-    fn search(&mut self, path: PathId, node: Node<'_>, text: &str, out: &mut Vec<Key>) {
-        let audience = self.audience;
+    fn search(&mut self, path: PathId, node: Node<'_>, text: &str) {
+        let (audience, out) = (self.audience, &mut self.room.keys);
         for number in audience.texts.possible(path, text) {
             let Some(shared) = audience.predicates.get(number) else { continue };
             if let Predicate::Matches(pattern) = &shared.predicate
@@ -201,7 +248,7 @@ impl<'a> Asked<'a> {
             return self.patterns.get(&number).copied().unwrap_or(Truth::No);
         }
         let (mut truth, mut meter) = (Truth::No, Meter::new(self.fuel));
-        for position in self.reached.by(shared.path) {
+        for position in self.room.reached.by(shared.path) {
             match shared.predicate.passes(self.document.elsewhere(position as usize), &mut meter) {
                 Ok(true) => return Truth::Yes,
                 Ok(false) => {}

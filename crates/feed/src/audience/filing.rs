@@ -6,7 +6,7 @@ use super::Audience;
 use super::keys::{About, Key};
 use super::paths::Asks;
 use super::ranges::{Range, Ranges};
-use super::rows::{CHECKS_MAX, Check, MARKS_MAX, REGISTERS_MAX, Row, Sense};
+use super::rows::{CHECKS_MAX, Check, MARKS_MAX, REGISTERS_MAX, Row, Sense, push, remove};
 use super::terms::{Choice, Need, Place, Table, Term, Thing, product};
 
 /// Where a filter is filed.
@@ -213,14 +213,14 @@ impl Audience {
             [term] => self.row(slot, term, None),
             _ => Row::new(slot, false),
         };
-        self.unfiled.push(row);
+        push(&mut self.unfiled, row);
         Places::Unfiled
     }
 
     /// Takes a filter from where it was filed.
     pub(crate) fn unfile(&mut self, slot: u32, places: &Places) {
         match places {
-            Places::Unfiled => super::keys::remove(&mut self.unfiled, slot),
+            Places::Unfiled => remove(&mut self.unfiled, slot),
             Places::Under(number, first) => self.keys.unfile(*number, slot, *first),
             Places::Within(range) => self.unfile_range(slot, **range),
             Places::Many(filings) => {

@@ -7,7 +7,7 @@
 //! INVARIANT: a key is kept as long as some filter asks for it or rules it out.
 
 use super::paths::PathId;
-use super::rows::{ALL_MARKS, Present, Row};
+use super::rows::{ALL_MARKS, Present, Row, push, remove};
 use super::slab::Slab;
 use aql::Literal;
 use aql::key::number_key;
@@ -43,8 +43,107 @@ pub(crate) struct Key {
 pub(crate) struct Keys {
     all: Slab<Filed>,
     table: HashTable<u32>,
-    hashers: [RandomState; 2],
+    secret: Secret,
     marks: Marks,
+}
+
+/// What keys are made with; nobody outside learns it.
+#[derive(Clone, Debug)]
+struct Secret([[u64; 3]; 2]);
+
+impl Default for Secret {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| {
+            let state = RandomState::default();
+            std::array::from_fn(|place| state.hash_one(place))
+        }))
+    }
+}
+
+/// A key in the making: two hashes that go along a value side by side, each with words of the secret of its own.
+///
+/// A word or two of the value are multiplied with what came before and what is secret, and the halves of the product are
+/// folded together, as in the hash functions of this kind. Both at once cost little more than one.
+struct Making<'a> {
+    secret: &'a Secret,
+    state: [u64; 2],
+}
+
+impl Making<'_> {
+    #[inline(always)]
+    fn mix(&mut self, left: u64, right: u64) {
+        for (state, [_, secret, _]) in self.state.iter_mut().zip(&self.secret.0) {
+            *state = fold(*state ^ left, *secret ^ right);
+        }
+    }
+
+    #[inline(always)]
+    fn finish(self) -> Key {
+        let Self { secret: Secret([[.., one], [.., two]]), state: [hash, check] } = self;
+        Key { hash: fold(hash, *one), check: fold(check, *two) as u32 }
+    }
+}
+
+#[inline(always)]
+fn fold(left: u64, right: u64) -> u64 {
+    let product = u128::from(left) * u128::from(right);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Texts are written with their length, so that their last words may have bytes of those before once more.
+impl Hasher for Making<'_> {
+    #[inline(always)]
+    fn write(&mut self, bytes: &[u8]) {
+        let (blocks, rest) = bytes.as_chunks::<16>();
+        for block in blocks {
+            self.mix_block(block);
+        }
+        match (rest.len(), bytes.last_chunk::<16>()) {
+            (0, _) => {}
+            (_, Some(last)) => self.mix_block(last),
+            (..8, None) => {
+                let word = |word: u64, byte: &u8| word << 8 | u64::from(*byte);
+                match (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+                    (Some(first), Some(last)) => {
+                        self.mix(u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into());
+                    }
+                    _ => self.mix(rest.iter().fold(0, word), 0),
+                }
+            }
+            (_, None) => {
+                let first = rest.first_chunk().copied().map_or(0, u64::from_le_bytes);
+                self.mix(first, rest.last_chunk().copied().map_or(0, u64::from_le_bytes));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
+
+    #[inline(always)]
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    #[inline(always)]
+    fn write_u64(&mut self, number: u64) {
+        self.mix(number, 0);
+    }
+
+    fn finish(&self) -> u64 {
+        let [hash, _] = self.state;
+        hash
+    }
+}
+
+impl Making<'_> {
+    #[inline(always)]
+    fn mix_block(&mut self, block: &[u8; 16]) {
+        let whole = u128::from_le_bytes(*block);
+        self.mix(whole as u64, (whole >> 64) as u64);
+    }
 }
 
 /// A key, who mentions it, and the filters that are filed under it.
@@ -67,19 +166,20 @@ impl Filed {
         self.hash == key.hash && self.check == key.check
     }
 
-    /// The filters under this key, if there are some.
+    /// The rows under this key of which a document may pass some.
     #[inline]
-    pub(crate) fn list(&self) -> Option<(u64, &List)> {
-        (!matches!(self.list, List::Empty)).then_some((self.hash, &self.list))
+    pub(crate) fn rows<'a>(&'a self, present: &Present, out: &mut Vec<&'a [Row]>) {
+        self.list.rows(present, out);
     }
 
-    /// Tells the rows that the document has it.
+    /// Tells the rows that the document has it; says whether some filter stands here.
     #[inline]
-    pub(crate) fn mark(&self, present: &mut Present) {
+    pub(crate) fn mark(&self, present: &mut Present) -> bool {
         present.set(self.mark);
         if self.absence != 0 {
             present.clear(self.absence);
         }
+        !matches!(self.list, List::Empty)
     }
 }
 
@@ -101,7 +201,7 @@ impl Marks {
 
 /// The filters under a key; there are millions of keys, and under most of them stands one or none.
 #[derive(Clone, Debug)]
-pub(crate) enum List {
+enum List {
     Empty,
     One(Row),
     #[expect(clippy::box_collection, reason = "a list as such would take more room than a row")]
@@ -112,7 +212,7 @@ pub(crate) enum List {
 
 /// Rows with the same first mark stand together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Groups {
+struct Groups {
     /// In order.
     marks: Vec<u16>,
     rows: Vec<Vec<Row>>,
@@ -120,6 +220,8 @@ pub(crate) struct Groups {
 
 /// Rows from which on a list is grouped.
 const GROUPED: usize = 32;
+/// Groups whose marks are asked for together.
+const ASKED: usize = 64;
 
 fn first_mark(row: &Row) -> u16 {
     let [first, ..] = row.marks;
@@ -149,29 +251,15 @@ impl Groups {
     }
 }
 
-/// Adds a row; there are many short lists, so they grow by little.
-pub(crate) fn push<T>(rows: &mut Vec<T>, row: T) {
-    if rows.len() == rows.capacity() {
-        rows.reserve_exact(1 + rows.len() / 8);
-    }
-    rows.push(row);
-}
-
-/// Takes a filter's row out of some.
-pub(crate) fn remove(rows: &mut Vec<Row>, slot: u32) {
-    if let Some(place) = rows.iter().position(|row| row.slot() == slot) {
-        rows.swap_remove(place);
-    }
-    if rows.len() < rows.capacity() / 4 {
-        rows.shrink_to(2 * rows.len());
-    }
-}
-
 impl List {
     fn push(&mut self, row: Row) {
         match self {
             Self::Empty => *self = Self::One(row),
-            Self::One(first) => *self = Self::Many(Box::new(vec![*first, row])),
+            Self::One(first) => {
+                let mut rows = Vec::with_capacity(2);
+                [*first, row].into_iter().for_each(|row| push(&mut rows, row));
+                *self = Self::Many(Box::new(rows));
+            }
             Self::Many(rows) if rows.len() < GROUPED => push(rows, row),
             Self::Many(rows) => {
                 let mut groups = Groups::default();
@@ -201,16 +289,21 @@ impl List {
         }
     }
 
-    /// The rows of which a document may pass some.
     #[inline]
-    pub(crate) fn rows<'a>(&'a self, present: &Present, out: &mut Vec<&'a [Row]>) {
+    fn rows<'a>(&'a self, present: &Present, out: &mut Vec<&'a [Row]>) {
         match self {
             Self::Empty => {}
             Self::One(row) => out.push(std::slice::from_ref(row)),
             Self::Many(rows) => out.push(rows),
             Self::Grouped(groups) => {
-                let groups = groups.marks.iter().zip(&groups.rows).filter(|(mark, _)| present.has(**mark));
-                out.extend(groups.map(|(_, rows)| rows.as_slice()));
+                for (marks, rows) in groups.marks.chunks(ASKED).zip(groups.rows.chunks(ASKED)) {
+                    let bit = |bits: u64, mark: &u16| bits >> 1 | u64::from(present.has(*mark)) << (ASKED - 1);
+                    let mut here = marks.iter().fold(0, bit) >> (ASKED - marks.len());
+                    while here != 0 {
+                        out.extend(rows.get(here.trailing_zeros() as usize).map(Vec::as_slice));
+                        here &= here - 1;
+                    }
+                }
             }
         }
     }
@@ -237,14 +330,11 @@ impl Keys {
     }
 
     #[inline]
-    fn make(&self, path: PathId, about: About, write: impl Fn(&mut foldhash::quality::FoldHasher<'_>)) -> Key {
-        let [hash, check] = self.hashers.each_ref().map(|hasher| {
-            let mut state = hasher.build_hasher();
-            state.write_u64(u64::from(path) << 8 | about as u64);
-            write(&mut state);
-            state.finish()
-        });
-        Key { hash, check: check as u32 }
+    fn make(&self, path: PathId, about: About, write: impl Fn(&mut Making<'_>)) -> Key {
+        let state = self.secret.0.map(|[first, ..]| first ^ (u64::from(path) << 8 | about as u64));
+        let mut making = Making { secret: &self.secret, state };
+        write(&mut making);
+        Making::finish(making)
     }
 
     #[inline]
@@ -253,7 +343,13 @@ impl Keys {
     }
 
     #[inline]
-    fn number(&self, key: Key) -> Option<u32> {
+    pub(crate) fn by_number(&self, number: u32) -> Option<&Filed> {
+        self.all.get(number)
+    }
+
+    /// The number of a key that some filter mentions.
+    #[inline]
+    pub(crate) fn number(&self, key: Key) -> Option<u32> {
         let is_it = |number: &u32| self.all.get(*number).is_some_and(|filed| filed.is(key));
         self.table.find(key.hash, is_it).copied()
     }
@@ -350,14 +446,16 @@ impl Keys {
     }
 }
 
+#[inline]
 fn write_text(text: &str, state: &mut impl Hasher) {
-    state.write_u8(3);
+    state.write_u64(3 << 56 | text.len() as u64);
     state.write(text.as_bytes());
-    state.write_usize(text.len());
 }
 
+#[inline]
 fn write_number(number: f64, state: &mut impl Hasher) {
-    (2u8, number_key(number)).hash(state);
+    state.write_u8(2);
+    state.write_u64(number_key(number));
 }
 
 pub(crate) fn write_literal(literal: &Literal, state: &mut impl Hasher) {
@@ -368,23 +466,63 @@ pub(crate) fn write_literal(literal: &Literal, state: &mut impl Hasher) {
     }
 }
 
-/// Writes a value so that values that are equal are written alike.
+/// Writes a value so that values that are equal are written alike, and no two others.
+#[inline]
 fn write_node(node: Node<'_>, state: &mut impl Hasher) {
     match node.kind() {
         Kind::Null => 0u8.hash(state),
         Kind::Bool => (1u8, node.as_bool()).hash(state),
         Kind::Number => write_number(node.as_f64().unwrap_or_default(), state),
         Kind::String => write_text(node.as_str().unwrap_or_default(), state),
-        Kind::Array => {
-            (4u8, node.len()).hash(state);
-            node.elements().for_each(|element| write_node(element, state));
-        }
-        Kind::Object => {
-            (5u8, node.len()).hash(state);
-            for (name, member) in node.members() {
-                write_text(name, state);
-                write_node(member, state);
+        Kind::Array | Kind::Object => write_container(node, state),
+    }
+}
+
+fn write_container(node: Node<'_>, state: &mut impl Hasher) {
+    (4 + u8::from(node.is_object()), node.len()).hash(state);
+    for (name, member) in node.members() {
+        write_text(name, state);
+        write_node(member, state);
+    }
+    node.elements().for_each(|element| write_node(element, state));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use json::Document;
+    use serde_json::json;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn texts_of_every_length_that_differ_in_one_byte_have_different_keys() {
+        let (keys, mut seen, mut count) = (Keys::default(), BTreeSet::new(), 0);
+        for len in 0..70 {
+            for place in 0..=len {
+                let text: String = (0..len).map(|number| if number == place { 'b' } else { 'a' }).collect();
+                let document = Document::of(&json!(text)).unwrap();
+                seen.insert(keys.of_node(1, About::Equal, document.root()));
+                count += 1;
             }
         }
+        assert_eq!(seen.len(), count);
+        assert_eq!(seen.iter().map(|key| key.hash).collect::<BTreeSet<_>>().len(), count);
+        // Of so many halves two may meet, once in a thousand times, but not many.
+        assert!(seen.iter().map(|key| key.check).collect::<BTreeSet<_>>().len() > count - 5);
+    }
+
+    #[test]
+    fn a_value_has_another_key_elsewhere_and_in_another_form() {
+        let keys = Keys::default();
+        let values =
+            [json!(1), json!("1"), json!([1]), json!([[1]]), json!({"1": 1}), json!(true), json!(null), json!("")];
+        let mut seen = BTreeSet::new();
+        for value in &values {
+            let document = Document::of(value).unwrap();
+            for (path, about) in [(1, About::Equal), (2, About::Equal), (1, About::Element)] {
+                seen.insert(keys.of_node(path, about, document.root()));
+            }
+        }
+        assert_eq!(seen.len(), 3 * values.len());
     }
 }

@@ -10,7 +10,7 @@ use super::slab::Slab;
 use aql::{Path, Segment};
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
-use json::{Key, Kind, Node};
+use json::{Key, Kind, Node, ShapeId};
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
@@ -35,6 +35,8 @@ pub(crate) struct Paths {
     /// The same steps where the name is an index, for arrays.
     indexed: HashMap<(u32, usize), u32, RandomState>,
     hasher: RandomState,
+    /// How often steps by name came or went.
+    version: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -101,7 +103,8 @@ impl Default for Paths {
     fn default() -> Self {
         let mut steps = Slab::default();
         steps.insert(Step::new(NONE, By::Each, true));
-        Self { steps, named: HashTable::new(), indexed: HashMap::default(), hasher: RandomState::default() }
+        let (named, indexed, hasher) = (HashTable::new(), HashMap::default(), RandomState::default());
+        Self { steps, named, indexed, hasher, version: 0 }
     }
 }
 
@@ -166,6 +169,7 @@ impl Paths {
         };
         let made = self.steps.insert(Step::new(before, by, plain));
         if let Segment::Name { key, index } = segment {
+            self.version += 1;
             let hash = self.hasher.hash_one((before, key.name()));
             let (steps, hasher) = (&self.steps, &self.hasher);
             self.named.insert_unique(hash, made, |step| match steps.get(*step) {
@@ -195,6 +199,7 @@ impl Paths {
     fn forget(&mut self, number: u32) -> u32 {
         let Some(step) = self.steps.remove(number) else { return ROOT };
         if let By::Name(name, index) = &step.by {
+            self.version += 1;
             let hash = self.hasher.hash_one((step.before, &**name));
             if let Ok(entry) = self.named.find_entry(hash, |known| *known == number) {
                 entry.remove();
@@ -218,19 +223,56 @@ impl Paths {
     }
 
     /// Everything that some path reaches in a document.
-    pub(crate) fn walk(&self, document: Node<'_>) -> Reached {
-        let mut walk = Walk { paths: self, states: Vec::new(), reached: Vec::with_capacity(64) };
+    pub(crate) fn walk(&self, document: Node<'_>, near: &mut Near, reached: &mut Reached) {
+        if near.version != self.version {
+            near.version = self.version;
+            near.ways.clear();
+        }
+        reached.0.clear();
+        let mut walk = Walk { paths: self, states: Vec::new(), near, reached: &mut reached.0 };
         walk.follow(document, ROOT);
-        walk.reached.sort_unstable();
-        Reached(walk.reached)
+    }
+
+    /// Where the steps by name from a state lead in an object.
+    fn ways(&self, node: Node<'_>, state: u32, step: &Step) -> Vec<(u32, u32)> {
+        match (&step.few, node.names()) {
+            (Some(few), Some(names)) if few.len() <= 2 * node.len() => {
+                few.iter().filter_map(|(key, next)| Some((names.position(key)? as u32, *next))).collect()
+            }
+            _ => {
+                let next = |(place, (name, _))| Some((place, self.by_name(state, name)?));
+                (0..).zip(node.members()).filter_map(next).collect()
+            }
+        }
     }
 }
 
-/// Which path reaches which values, by position; paths in order, and the values of a path together.
+/// Where steps led in the last objects that were walked: documents of a kind have the same names, so for most of them no
+/// name is looked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Near {
+    version: u64,
+    ways: HashMap<u32, Ways, foldhash::fast::RandomState>,
+}
+
+/// Which members of an object of some shape a state goes on to, and in which states.
+#[derive(Clone, Debug, Default)]
+struct Ways {
+    shape: ShapeId,
+    members: Vec<(u32, u32)>,
+}
+
+/// Which path reaches which values, by position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reached(Vec<(PathId, u32)>);
 
 impl Reached {
+    /// Puts paths in order, and the values of a path together.
+    pub(crate) fn sort(&mut self) {
+        self.0.sort_unstable();
+    }
+
+    /// The values of a path, once they are sorted.
     #[inline]
     pub(crate) fn by(&self, path: PathId) -> impl Iterator<Item = u32> {
         let start = self.0.partition_point(|(known, _)| *known < path);
@@ -252,7 +294,8 @@ struct Walk<'a> {
     paths: &'a Paths,
     /// The states of the value at hand and of those above it.
     states: Vec<u32>,
-    reached: Vec<(PathId, u32)>,
+    near: &'a mut Near,
+    reached: &'a mut Vec<(PathId, u32)>,
 }
 
 impl Walk<'_> {
@@ -277,29 +320,32 @@ impl Walk<'_> {
     }
 
     fn follow_names(&mut self, node: Node<'_>, state: u32, step: &Step) {
-        match (node.kind(), &step.few) {
-            (Kind::Object, Some(few)) if few.len() <= 2 * node.len() => {
-                for (key, next) in few {
-                    if let Some(child) = node.get_key(key) {
+        match node.kind() {
+            Kind::Object => {
+                let Some(shape) = node.shape_id() else { return };
+                let ways = self.near.ways.entry(state).or_default();
+                if ways.shape != shape {
+                    *ways = Ways { shape, members: self.paths.ways(node, state, step) };
+                }
+                // Out of the way, since what comes below has ways of its own.
+                let members = std::mem::take(&mut ways.members);
+                for (place, next) in &members {
+                    if let Some(child) = node.child(*place as usize) {
                         self.follow(child, *next);
                     }
                 }
-            }
-            (Kind::Object, _) => {
-                for (name, child) in node.members() {
-                    if let Some(next) = self.paths.by_name(state, name) {
-                        self.follow(child, next);
-                    }
+                if let Some(ways) = self.near.ways.get_mut(&state) {
+                    ways.members = members;
                 }
             }
-            (Kind::Array, _) if step.indexed > 0 => {
+            Kind::Array if step.indexed > 0 => {
                 for (position, child) in node.elements().enumerate() {
                     if let Some(next) = self.paths.indexed.get(&(state, position)) {
                         self.follow(child, *next);
                     }
                 }
             }
-            _ => {}
+            Kind::Array | Kind::Null | Kind::Bool | Kind::Number | Kind::String => {}
         }
     }
 

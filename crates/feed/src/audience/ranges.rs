@@ -1,19 +1,24 @@
 //! RFC 0020 A.1: filters filed under a range of keys; a key finds those whose range holds it.
 //!
 //! Keys are cut into pieces of one length, and of four times that length, and so on. A range lies in a few pieces of one
-//! of these lengths, whose rows lie side by side; a key lies in one piece of each length.
+//! of these lengths, whose rows lie side by side; a key lies in one piece of each length. A range with one end would lie
+//! in pieces that every key lies in, so those stand in order, and a key goes along them as far as it reaches.
 
-use super::keys::push;
-use super::rows::{Check, End, Point, Present, Ranged, Row, Sense};
-use foldhash::quality::RandomState;
+use super::rows::{Check, End, Point, Present, Ranged, Row, Sense, Side, push, remove};
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// Ranges at one path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    pieces: HashMap<(u32, u64), Vec<Ranged>, RandomState>,
+    /// Ranges with two ends, by [`piece`].
+    pieces: HashMap<u64, Vec<Ranged>, RandomState>,
     /// Pieces of each length, counted.
     lengths: Vec<u32>,
+    /// Which of these there are, a bit each.
+    used: u64,
+    above: Sided,
+    below: Sided,
     /// Conditions of filters on values here.
     users: u32,
     /// Ranges among them so far, filed or not.
@@ -59,11 +64,87 @@ impl Range {
 
 /// The pieces in which a range of keys lies, and their length.
 fn pieces(first: u64, last: u64) -> (u32, std::ops::RangeInclusive<u64>) {
-    let mut length = 0;
+    let mut length = STEP;
     while (last >> length) - (first >> length) >= PIECES_MAX {
         length += STEP;
     }
     (length, first >> length..=last >> length)
+}
+
+/// One number for a piece: below the keys in it stands a bit that tells the length.
+fn piece(length: u32, place: u64) -> u64 {
+    (place << 1 | 1) << (length - 1)
+}
+
+/// The side on which the values of a range with one end lie; none where it has two.
+fn side(first: u64, last: u64) -> Option<Side> {
+    match (first, last) {
+        (_, u64::MAX) => Some(Side::Above),
+        (0, _) => Some(Side::Below),
+        _ => None,
+    }
+}
+
+/// Ranges with one end, in runs of some; what is in a run reaches at least as far as what is in the next.
+#[derive(Clone, Debug, Default)]
+struct Sided {
+    /// How far some row of each run reaches, and no other reaches further.
+    reaches: Vec<u32>,
+    runs: Vec<Vec<Ranged>>,
+}
+
+/// Rows of a run: so many may be walked in vain.
+const RUN_MAX: usize = 32;
+
+fn furthest(run: &[Ranged], side: Side) -> u32 {
+    run.iter().map(|row| row.reach(side)).max().unwrap_or_default()
+}
+
+impl Sided {
+    fn insert(&mut self, side: Side, row: Ranged) {
+        let reach = row.reach(side);
+        let place = self.reaches.partition_point(|known| *known > reach).saturating_sub(1);
+        if self.runs.is_empty() {
+            self.reaches.push(reach);
+            self.runs.push(Vec::new());
+        }
+        let (Some(run), Some(known)) = (self.runs.get_mut(place), self.reaches.get_mut(place)) else { return };
+        *known = reach.max(*known);
+        push(run, row);
+        if run.len() > RUN_MAX {
+            let mut rows = std::mem::take(run);
+            rows.sort_by_key(|row| std::cmp::Reverse(row.reach(side)));
+            let mut rest = Vec::with_capacity(RUN_MAX);
+            rows.drain(RUN_MAX / 2..).for_each(|row| push(&mut rest, row));
+            rows.into_iter().for_each(|row| push(run, row));
+            self.reaches.insert(place + 1, furthest(&rest, side));
+            self.runs.insert(place + 1, rest);
+        }
+    }
+
+    /// Takes out the row of a filter whose range ends at a key.
+    fn remove(&mut self, side: Side, key: u64, slot: u32) {
+        // A bound that is outside itself may reach less far by one.
+        let (most, least) = (side.half(key), side.half(key).saturating_sub(1));
+        let start = self.reaches.partition_point(|known| *known > most).saturating_sub(1);
+        let near = self.reaches.iter().enumerate().skip(start).take_while(|(_, reach)| **reach >= least);
+        let has = |place: &usize| self.runs.get(*place).is_some_and(|run| run.iter().any(|row| row.slot() == slot));
+        let Some(place) = near.map(|(place, _)| place).find(has) else { return };
+        let (Some(run), Some(reach)) = (self.runs.get_mut(place), self.reaches.get_mut(place)) else { return };
+        remove(run, slot);
+        *reach = furthest(run, side);
+        if run.is_empty() {
+            self.runs.remove(place);
+            self.reaches.remove(place);
+        }
+    }
+
+    /// The runs that reach as far as a value.
+    fn rows<'a>(&'a self, side: Side, point: Point, out: &mut Vec<(Point, &'a [Ranged])>) {
+        let half = side.half(point.key);
+        let far = self.reaches.iter().zip(&self.runs).take_while(|(reach, _)| half <= **reach);
+        out.extend(far.map(|(_, run)| (point, run.as_slice())));
+    }
 }
 
 fn joined(left: Option<End>, right: Option<End>, choose: impl Fn(End, End) -> End) -> Option<End> {
@@ -113,31 +194,42 @@ impl Ranges {
         let nothing = |key| End { key, strict: false, is_number: false };
         let first = Check::of(Sense::SomeAbove, range.first.unwrap_or(nothing(0)));
         let last = Check::of(Sense::SomeBelow, range.last.unwrap_or(nothing(u64::MAX)));
-        let (length, places) = pieces(range.keys().0, range.keys().1);
-        let lengths = &mut self.lengths;
+        let row = Ranged::new(first, last, row);
+        let (first, last) = range.keys();
+        match side(first, last) {
+            Some(Side::Above) => return self.above.insert(Side::Above, row),
+            Some(Side::Below) => return self.below.insert(Side::Below, row),
+            None => {}
+        }
+        let (length, places) = pieces(first, last);
         for place in places {
-            let piece = self.pieces.entry((length, place)).or_insert_with(|| {
-                lengths.resize(lengths.len().max(length as usize + 1), 0);
-                if let Some(count) = lengths.get_mut(length as usize) {
+            let rows = self.pieces.entry(piece(length, place)).or_default();
+            if rows.is_empty() {
+                self.lengths.resize(self.lengths.len().max(length as usize + 1), 0);
+                if let Some(count) = self.lengths.get_mut(length as usize) {
                     *count += 1;
                 }
-                Vec::new()
-            });
-            push(piece, Ranged::new(first, last, row));
+                self.used |= 1 << length;
+            }
+            push(rows, row);
         }
     }
 
     pub(crate) fn remove(&mut self, first: u64, last: u64, slot: u32) {
+        match side(first, last) {
+            Some(Side::Above) => return self.above.remove(Side::Above, first, slot),
+            Some(Side::Below) => return self.below.remove(Side::Below, last, slot),
+            None => {}
+        }
         let (length, places) = pieces(first, last);
         for place in places {
-            let Some(piece) = self.pieces.get_mut(&(length, place)) else { continue };
-            if let Some(position) = piece.iter().position(|ranged| ranged.slot() == slot) {
-                piece.swap_remove(position);
-            }
-            if piece.is_empty() {
-                self.pieces.remove(&(length, place));
+            let Some(rows) = self.pieces.get_mut(&piece(length, place)) else { continue };
+            remove(rows, slot);
+            if rows.is_empty() {
+                self.pieces.remove(&piece(length, place));
                 if let Some(count) = self.lengths.get_mut(length as usize) {
                     *count -= 1;
+                    self.used &= !(u64::from(*count == 0) << length);
                 }
             }
         }
@@ -152,10 +244,15 @@ impl Ranges {
 
     /// The rows around a value.
     pub(crate) fn rows<'a>(&'a self, point: Point, out: &mut Vec<(Point, &'a [Ranged])>) {
-        for (length, _) in (0..).zip(&self.lengths).filter(|(_, count)| **count > 0) {
-            let piece = self.pieces.get(&(length, point.key >> length));
-            out.extend(piece.map(|piece| (point, piece.as_slice())));
+        let mut used = self.used;
+        while used != 0 {
+            let length = used.trailing_zeros();
+            let rows = self.pieces.get(&piece(length, point.key >> length));
+            out.extend(rows.map(|rows| (point, rows.as_slice())));
+            used &= used - 1;
         }
+        self.above.rows(Side::Above, point, out);
+        self.below.rows(Side::Below, point, out);
     }
 }
 
@@ -190,7 +287,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_key_finds_the_ranges_that_hold_it_and_is_sure_of_no_other(
-            ends in prop::collection::vec((end(), end(), any::<bool>()), 1..40),
+            ends in prop::collection::vec((end(), end(), any::<bool>()), 1..160),
             keys in prop::collection::vec(key(), 1..20),
         ) {
             let mut ranges = Ranges::default();

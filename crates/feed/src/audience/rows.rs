@@ -27,7 +27,6 @@ pub(crate) const REGISTERS_MAX: usize = 128;
 /// Marks that there are, the one that every document has included.
 pub(crate) const ALL_MARKS: usize = 1 << 16;
 
-const MARK_WORDS: usize = ALL_MARKS / 64;
 const TIE_PASSES: u8 = 0x80;
 const REGISTER: u8 = !TIE_PASSES;
 /// Whoever passes satisfies the filter.
@@ -129,6 +128,31 @@ impl Ranged {
     pub(crate) fn slot(&self) -> u32 {
         self.row.slot()
     }
+
+    /// How far a value may lie on a side of the range.
+    pub(crate) fn reach(&self, side: Side) -> u32 {
+        match side {
+            Side::Above => self.first,
+            Side::Below => self.last,
+        }
+    }
+}
+
+/// Where the values of a range with one end lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Above,
+    Below,
+}
+
+impl Side {
+    /// How far a value lies on this side.
+    pub(crate) fn half(self, key: u64) -> u32 {
+        match self {
+            Self::Above => Sense::SomeAbove.half(key),
+            Self::Below => Sense::SomeBelow.half(key),
+        }
+    }
 }
 
 impl Row {
@@ -153,9 +177,13 @@ impl Row {
 }
 
 /// What a document has, as far as rows ask.
+///
+/// A mark is a byte, so that a row is asked without a branch; room is taken by those that were given out.
 #[derive(Clone, Debug)]
 pub(crate) struct Present {
-    marks: Box<[u64; MARK_WORDS]>,
+    marks: Box<[u8; ALL_MARKS]>,
+    /// Marks from here on were never set.
+    used: usize,
     registers: [u32; REGISTERS_MAX],
     whole: [bool; REGISTERS_MAX],
 }
@@ -163,23 +191,35 @@ pub(crate) struct Present {
 /// A document that has nothing.
 impl Default for Present {
     fn default() -> Self {
-        let mut present =
-            Self { marks: Box::new([0; MARK_WORDS]), registers: [0; REGISTERS_MAX], whole: [true; REGISTERS_MAX] };
+        let marks = vec![0; ALL_MARKS].try_into().unwrap_or_else(|_| Box::new([0; ALL_MARKS]));
+        let mut present = Self { marks, used: 0, registers: [0; REGISTERS_MAX], whole: [true; REGISTERS_MAX] };
         present.set(0);
         present
     }
 }
 
 impl Present {
+    /// Becomes like another.
+    pub(crate) fn become_like(&mut self, other: &Self) {
+        let used = self.used.max(other.used);
+        if let (Some(marks), Some(others)) = (self.marks.get_mut(..used), other.marks.get(..used)) {
+            marks.copy_from_slice(others);
+        }
+        self.used = other.used;
+        self.registers = other.registers;
+        self.whole = other.whole;
+    }
+
     pub(crate) fn set(&mut self, mark: u16) {
-        if let Some(word) = self.marks.get_mut(usize::from(mark >> 6)) {
-            *word |= 1 << (mark & 63);
+        self.used = self.used.max(usize::from(mark) + 1);
+        if let Some(place) = self.marks.get_mut(usize::from(mark)) {
+            *place = 1;
         }
     }
 
     pub(crate) fn clear(&mut self, mark: u16) {
-        if let Some(word) = self.marks.get_mut(usize::from(mark >> 6)) {
-            *word &= !(1 << (mark & 63));
+        if let Some(place) = self.marks.get_mut(usize::from(mark)) {
+            *place = 0;
         }
     }
 
@@ -210,14 +250,22 @@ impl Present {
         }
     }
 
+    /// Whether the document has what a mark stands for: 1 or 0.
     #[inline(always)]
-    pub(crate) fn has(&self, mark: u16) -> bool {
-        self.marks.get(usize::from(mark >> 6)).is_some_and(|word| word >> (mark & 63) & 1 == 1)
+    pub(crate) fn has(&self, mark: u16) -> u8 {
+        self.marks.get(usize::from(mark)).copied().unwrap_or_default()
     }
 
     #[inline(always)]
     fn register(&self, register: u8) -> u32 {
         self.registers.get(usize::from(register & REGISTER)).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Whether the document passes the first comparison of a row.
+    #[inline(always)]
+    fn reaches(&self, row: &Row) -> bool {
+        let Row { registers: [register, ..], words: [word, ..], .. } = row;
+        self.register(*register) <= *word
     }
 
     /// Whether the document may satisfy the filter of a row.
@@ -226,50 +274,136 @@ impl Present {
         let [first, second, third, fourth] = row.marks;
         let [one, two, three, four] = row.registers;
         let [bound_one, bound_two, bound_three, bound_four] = row.words;
-        let marks = self.has(first) & self.has(second) & self.has(third) & self.has(fourth);
-        marks
-            && (self.register(one) <= bound_one)
-                & (self.register(two) <= bound_two)
-                & (self.register(three) <= bound_three)
-                & (self.register(four) <= bound_four)
+        (self.has(first) & self.has(second) & self.has(third) & self.has(fourth) == 1)
+            & (self.register(one) <= bound_one)
+            & (self.register(two) <= bound_two)
+            & (self.register(three) <= bound_three)
+            & (self.register(four) <= bound_four)
     }
 
     /// Whether a document that passes a row satisfies its filter, for sure.
     #[inline]
     pub(crate) fn is_sure(&self, row: &Row) -> bool {
         let sure = |(word, register): (&u32, &u8)| {
-            let whole = || self.whole.get(usize::from(register & REGISTER)).is_some_and(|whole| *whole);
-            self.register(*register) < *word || (register & TIE_PASSES != 0 && whole())
+            let whole = self.whole.get(usize::from(register & REGISTER)).copied().unwrap_or_default();
+            (self.register(*register) < *word) | ((register & TIE_PASSES != 0) & whole)
         };
-        row.slot & DECIDES != 0 && row.words.iter().zip(&row.registers).all(sure)
+        (row.slot & DECIDES != 0) & row.words.iter().zip(&row.registers).fold(true, |all, one| all & sure(one))
     }
 
     /// Walks rows with ranges around a value.
     #[inline]
     pub(crate) fn walk_ranges(&self, ranges: &[Ranged], point: Point, met: &mut Met) {
         let (above, below) = (Sense::SomeAbove.half(point.key), Sense::SomeBelow.half(point.key));
-        for Ranged { first, last, row } in ranges {
-            if (above <= *first) & (below <= *last) && self.passes(row) {
-                let tie = |flag: u32| point.whole && row.slot & flag != 0;
-                let inside = above < *first || tie(FIRST_TIE_PASSES);
-                met.push(row, inside && (below < *last || tie(LAST_TIE_PASSES)) && self.is_sure(row));
-            }
-        }
+        let passes = |ranged: &Ranged| (above <= ranged.first) & (below <= ranged.last) & self.passes(&ranged.row);
+        sift(ranges, self, passes, |Ranged { first, last, row }| {
+            let tie = |flag: u32| point.whole && row.slot & flag != 0;
+            let inside = above < *first || tie(FIRST_TIE_PASSES);
+            met.push(row, inside && (below < *last || tie(LAST_TIE_PASSES)) && self.is_sure(row));
+        });
     }
 
     /// Walks rows.
     #[inline]
     pub(crate) fn walk(&self, rows: &[Row], met: &mut Met) {
-        for row in rows {
-            if self.passes(row) {
-                met.push(row, self.is_sure(row));
-            }
+        sift(rows, self, |row| self.passes(row), |row| met.push(row, self.is_sure(row)));
+    }
+}
+
+/// Does something with those that pass.
+///
+/// Whether some pass is found out without a branch: half of all rows pass one test or another, so a processor that
+/// guesses is wrong all the time, and one that does not wait has the next rows on their way.
+#[inline(always)]
+fn sift<'a, T: Sorted>(all: &'a [T], present: &Present, passes: impl Fn(&T) -> bool, mut met: impl FnMut(&'a T)) {
+    for some in all.chunks(SIFTED) {
+        if let (Some(first), Some(last)) = (some.first(), some.last())
+            && first.order() >> 32 == last.order() >> 32
+            && !present.reaches(first.row())
+        {
+            continue;
+        }
+        let bit = |bits: u32, one: &T| bits >> 1 | u32::from(passes(one)) << (SIFTED - 1);
+        let mut passed = some.iter().fold(0, bit) >> (SIFTED - some.len());
+        while passed != 0 {
+            some.get(passed.trailing_zeros() as usize).into_iter().for_each(&mut met);
+            passed &= passed - 1;
         }
     }
 }
 
+/// Rows that are asked together.
+const SIFTED: usize = 8;
+
+/// Rows in order of their first comparison, those that reach furthest first: where one is out of reach, so are those
+/// that follow it.
+pub(crate) trait Sorted: Copy {
+    fn row(&self) -> &Row;
+
+    /// The first register, and how little the value in it may be.
+    #[inline(always)]
+    fn order(&self) -> u64 {
+        let Row { registers: [register, ..], words: [word, ..], .. } = self.row();
+        u64::from(register & REGISTER) << 32 | u64::from(!word)
+    }
+}
+
+impl Sorted for Row {
+    #[inline(always)]
+    fn row(&self) -> &Row {
+        self
+    }
+}
+
+impl Sorted for Ranged {
+    #[inline(always)]
+    fn row(&self) -> &Row {
+        &self.row
+    }
+}
+
+/// Rows that are in order; in a long list some are moved for each that comes, not all.
+const SORTED: usize = 128 * SIFTED;
+
+/// Adds a row; there are many short lists, so they grow by little.
+pub(crate) fn push<T: Sorted>(rows: &mut Vec<T>, row: T) {
+    if rows.len() == rows.capacity() {
+        rows.reserve_exact(1 + rows.len() / 8);
+    }
+    let start = rows.len() / SORTED * SORTED;
+    rows.push(row);
+    settle(rows.get_mut(start..).unwrap_or_default());
+}
+
+/// Puts the last of some rows where it belongs among the others.
+fn settle<T: Sorted>(rows: &mut [T]) {
+    let Some((last, others)) = rows.split_last() else { return };
+    let place = others.partition_point(|row| row.order() <= last.order());
+    rows.get_mut(place..).unwrap_or_default().rotate_right(1);
+}
+
+/// Takes a filter's row out of some.
+pub(crate) fn remove<T: Sorted>(rows: &mut Vec<T>, slot: u32) {
+    let Some(place) = rows.iter().position(|row| row.row().slot() == slot) else { return };
+    let start = place / SORTED * SORTED;
+    if let Some(last) = rows.pop()
+        && let Some(after) = rows.get_mut(place..)
+        && !after.is_empty()
+    {
+        // The last of all takes its place, among those that are in order there.
+        let end = (start + SORTED - place).min(after.len());
+        let here = after.get_mut(..end).unwrap_or_default();
+        here.rotate_left(1);
+        here.last_mut().into_iter().for_each(|row| *row = last);
+        settle(rows.get_mut(start..place + end).unwrap_or_default());
+    }
+    if rows.len() < rows.capacity() / 4 {
+        rows.shrink_to(2 * rows.len());
+    }
+}
+
 /// The filters that a document met, some of them more than once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Met {
     /// It satisfies these.
     pub(crate) sure: Vec<u32>,
@@ -278,8 +412,108 @@ pub(crate) struct Met {
 }
 
 impl Met {
+    pub(crate) fn clear(&mut self) {
+        self.sure.clear();
+        self.likely.clear();
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, row: &Row, sure: bool) {
         if sure { self.sure.push(row.slot()) } else { self.likely.push(row.slot()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Registers 1 to 3 and marks 1 to 3, each of which some rows ask for.
+    fn row() -> impl Strategy<Value = Row> {
+        let check = (1..4u8, 0..8u64, any::<bool>());
+        (prop::collection::vec(check, 0..3), 0..4u16).prop_map(|(checks, mark)| {
+            let mut row = Row::new(0, true);
+            row.marks = [mark, 0, 0, 0];
+            for (place, (register, bound, strict)) in checks.into_iter().enumerate() {
+                let end = End { key: bound << 32, strict, is_number: true };
+                row.compare(place, register, Check::of(Sense::SomeBelow, end));
+            }
+            row
+        })
+    }
+
+    fn present(values: [u64; 3], marks: [bool; 3]) -> Present {
+        let mut present = Present::default();
+        for (number, (value, marked)) in (1..).zip(values.into_iter().zip(marks)) {
+            present.reset(number, Sense::SomeBelow);
+            present.show(number, Sense::SomeBelow, Point { key: value << 32, whole: true });
+            if marked {
+                present.set(number.into());
+            }
+        }
+        present
+    }
+
+    fn compare(kinds: &[Row], steps: &[(usize, bool)], present: &Present) {
+        let (mut rows, mut plain): (Vec<Row>, Vec<Row>) = (Vec::new(), Vec::new());
+        for (slot, (kind, goes)) in (0..).zip(steps) {
+            let row = Row { slot: slot | DECIDES, ..kinds[kind % kinds.len()] };
+            push(&mut rows, row);
+            plain.push(row);
+            if *goes {
+                let gone = plain.swap_remove(kind * 7 % plain.len());
+                remove(&mut rows, gone.slot());
+            }
+        }
+        assert_eq!(rows.len(), plain.len());
+        let mut met = Met::default();
+        present.walk(&rows, &mut met);
+        met.sure.extend(&met.likely);
+        met.sure.sort_unstable();
+        let mut expected: Vec<u32> = plain.iter().filter(|row| present.passes(row)).map(Row::slot).collect();
+        expected.sort_unstable();
+        assert_eq!(met.sure, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn rows_that_come_and_go_are_found_as_if_each_were_asked(
+            kinds in prop::collection::vec(row(), 1..40),
+            steps in prop::collection::vec((0..1000usize, prop::bool::weighted(0.3)), 1..200),
+            values in any::<[u8; 3]>(),
+            marks in any::<[bool; 3]>(),
+        ) {
+            compare(&kinds, &steps, &present(values.map(|value| u64::from(value % 8)), marks));
+        }
+
+        #[test]
+        fn what_one_document_has_does_not_stay_for_the_next(marks in prop::collection::vec(1..300u16, 0..20)) {
+            let (mut room, mut empty) = (Present::default(), Present::default());
+            empty.set(77);
+            for mark in &marks {
+                room.set(*mark);
+            }
+            room.become_like(&empty);
+            for mark in 0..400 {
+                prop_assert_eq!(room.has(mark), empty.has(mark));
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_longer_than_what_is_kept_in_order_at_once_is_walked_as_a_whole() {
+        let kinds: Vec<Row> = (0..60)
+            .map(|number| {
+                let mut row = Row::new(0, true);
+                let end = End { key: (number % 9) << 32, strict: false, is_number: true };
+                row.compare(0, 1 + (number % 3) as u8, Check::of(Sense::SomeBelow, end));
+                row
+            })
+            .collect();
+        let steps: Vec<(usize, bool)> =
+            (0..4 * SORTED).map(|number| (number.wrapping_mul(2_654_435_761) >> 7, number % 5 == 0)).collect();
+        for values in [[0, 4, 8], [3, 3, 3], [8, 0, 1]] {
+            compare(&kinds, &steps, &present(values, [false; 3]));
+        }
     }
 }
