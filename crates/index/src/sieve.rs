@@ -62,6 +62,14 @@ fn each_container<'a>(bytes: &'a [u8], mut show: impl FnMut(Unit, Container<'a>)
 }
 
 impl Container<'_> {
+    /// How long a list is, where it is one.
+    fn list_len(&self) -> Option<usize> {
+        match self {
+            Self::List(list) => Some(list.len()),
+            Self::Bits(_) | Self::Runs(_) => None,
+        }
+    }
+
     /// Keeps the rising units, without their upper half, that are here.
     fn keep(self, units: &mut Vec<u16>) {
         match self {
@@ -176,12 +184,17 @@ pub(crate) fn common(sets: &[&[u8]]) -> Option<Vec<Unit>> {
 }
 
 /// The units that several containers have in common: the shortest list decides, or else the bits of all.
+///
+/// Bits are asked before the other lists: a unit is found there at a glance, so that a list is searched for the few that
+/// are left and is not walked for all.
 fn meet(containers: &mut Vec<Container<'_>>, units: &mut Vec<u16>) {
     units.clear();
+    let shortest = containers.iter().filter_map(Container::list_len).min();
     containers.sort_by_key(|container| match container {
-        Container::List(list) => list.len(),
-        Container::Bits(_) => LIST_MAX + 1,
-        Container::Runs(_) => LIST_MAX + 2,
+        Container::List(list) if Some(list.len()) == shortest => 0,
+        Container::Bits(_) => 1,
+        Container::List(list) => 2 + list.len(),
+        Container::Runs(_) => 2 + LIST_MAX,
     });
     let bits = containers.iter().take_while(|container| matches!(container, Container::Bits(_))).count();
     if bits > 1 {
@@ -194,7 +207,12 @@ fn meet(containers: &mut Vec<Container<'_>>, units: &mut Vec<u16>) {
     } else if !containers.is_empty() {
         containers.remove(0).list(units);
     }
-    containers.drain(..).for_each(|container| container.keep(units));
+    for container in containers.drain(..) {
+        if units.is_empty() {
+            break;
+        }
+        container.keep(units);
+    }
 }
 
 /// The first and the last unit of a run, without their upper half.
