@@ -2,7 +2,7 @@
 //!
 //! Money is counted in units of 10^-18, exactly; nothing is rounded before a share is paid out.
 
-use crate::decimal::{Digits, spell};
+use crate::decimal::spell;
 use crate::limits::Limits;
 use crate::read::{Place, Values, currency};
 use crate::refusal::{Code, Refusal};
@@ -15,6 +15,8 @@ pub const AMOUNT_DIGITS_MAX: usize = 18;
 
 /// A millionth, in units.
 const MILLIONTH: u128 = 1_000_000_000_000;
+/// One, in units.
+const UNIT: u128 = 1_000_000_000_000_000_000;
 
 /// An amount of money, exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,13 +31,15 @@ impl Amount {
 
     /// Reads `[0-9]+(\.[0-9]+)?` with at most eighteen digits on each side.
     pub fn parse(text: &str) -> Option<Self> {
-        Digits::parse(text).filter(|_| !text.starts_with('-'))?;
-        let (integer, fraction) = text.split_once('.').unwrap_or((text, ""));
-        if integer.len() > AMOUNT_DIGITS_MAX || fraction.len() > AMOUNT_DIGITS_MAX {
-            return None;
-        }
-        let digits = format!("{integer}{fraction:0<width$}", width = AMOUNT_DIGITS_MAX);
-        Some(Self { units: digits.parse().ok()? })
+        let (integer, fraction) = match text.split_once('.') {
+            Some((integer, fraction)) => (integer, Some(fraction)),
+            None => (text, None),
+        };
+        let units = u128::from(digits(integer)?) * UNIT;
+        let Some(fraction) = fraction else { return Some(Self { units }) };
+        let missing = AMOUNT_DIGITS_MAX.checked_sub(fraction.len())?;
+        let fraction = digits(fraction)?.checked_mul(10_u64.checked_pow(missing as u32)?)?;
+        Some(Self { units: units + u128::from(fraction) })
     }
 
     /// The amount in units of 10^-18.
@@ -78,9 +82,25 @@ impl Amount {
 /// Prints the shortest decimal of the same value.
 impl fmt::Display for Amount {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.with_scale(AMOUNT_DIGITS_MAX);
-        out.write_str(text.trim_end_matches('0').trim_end_matches('.'))
+        let (integer, mut fraction, mut width) = (self.units / UNIT, (self.units % UNIT) as u64, AMOUNT_DIGITS_MAX);
+        match u64::try_from(integer) {
+            Ok(integer) => write!(out, "{integer}")?,
+            Err(_) => write!(out, "{integer}")?,
+        }
+        if fraction == 0 {
+            return Ok(());
+        }
+        while fraction.is_multiple_of(10) {
+            (fraction, width) = (fraction / 10, width - 1);
+        }
+        write!(out, ".{fraction:0width$}")
     }
+}
+
+/// One to eighteen digits and nothing else.
+fn digits(text: &str) -> Option<u64> {
+    let sound = (1..=AMOUNT_DIGITS_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    sound.then(|| text.parse().ok())?
 }
 
 /// An amount in a currency.
@@ -325,6 +345,26 @@ mod tests {
         for text in ["", "1e9", "-1", "+1", "0x10", "1.", "1234567890123456789", "0.1234567890123456789", "١"] {
             assert_eq!(Amount::parse(text), None, "{text}");
         }
+    }
+
+    /// Beside the digits one after the other, as a person would write them.
+    #[test]
+    fn amounts_are_written_and_read_as_their_digits_say() {
+        let mut state = 1_u128;
+        for round in 0..20_000_u32 {
+            state = state.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1);
+            let unit = 10_u128.pow(round % 19);
+            let units = (state >> 8) % 10_u128.pow(1 + round % 36) / unit * unit;
+            let amount = Amount::from_units(units);
+            let digits = format!("{units:0>19}");
+            let (integer, fraction) = digits.split_at(digits.len() - AMOUNT_DIGITS_MAX);
+            let plain = format!("{integer}.{fraction}");
+            assert_eq!(amount.to_string(), plain.trim_end_matches('0').trim_end_matches('.'));
+            assert_eq!(Amount::parse(&amount.to_string()), Some(amount));
+            assert_eq!(Amount::parse(&plain), Some(amount));
+        }
+        let beyond = Amount::from_units(u128::MAX);
+        assert_eq!(beyond.to_string(), "340282366920938463463.374607431768211455");
     }
 
     #[test]

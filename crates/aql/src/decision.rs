@@ -11,7 +11,6 @@ use crate::limits::Fuel;
 use crate::projection::Projected;
 use crate::resolve::rank::REPETITION;
 use crate::resolve::{Contribution, Judgement, RANKING_ID, RANKING_VERSION, Ranking};
-use json::Instant;
 use json::{Node, Writer};
 
 /// What a decision record is made of.
@@ -19,8 +18,8 @@ use json::{Node, Writer};
 pub struct Decision<'a> {
     /// The name of the record.
     pub decision_id: &'a str,
-    /// When it was made.
-    pub evaluated_at: Instant,
+    /// When it was made, as it is written.
+    pub evaluated_at: &'a str,
     /// For which intent.
     pub intent: &'a Intent,
     /// About whom.
@@ -40,7 +39,7 @@ impl Decision<'_> {
         writer.name("decision_id");
         writer.string(self.decision_id);
         writer.name("evaluated_at");
-        writer.string(&self.evaluated_at.to_string());
+        writer.string(self.evaluated_at);
         writer.name("explanation");
         match self.ranking.and_then(|(ranking, _)| ranking.repeats.as_ref()) {
             Some(id) => writer.string(&format!("{}; behind the others: it repeats {id}", self.judgement.explanation)),

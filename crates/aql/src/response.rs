@@ -52,11 +52,12 @@ impl Responder<'_> {
     ) -> Result<Vec<u8>, EvaluationError> {
         let named = resolution.matches.len() + resolution.rejections.len().min(self.rejected_max);
         let mut writer = Writer::with_room((1 + named) * ENTRY_BYTES);
+        let evaluated_at = self.evaluated_at.to_string();
         writer.object();
         writer.name("candidates");
         writer.array();
         for (position, found) in resolution.matches.iter().enumerate() {
-            self.write_match(intent, found, position, &mut writer)?;
+            self.write_match(intent, found, (position, &evaluated_at), &mut writer)?;
         }
         writer.end_array();
         if let Some(warning) = self.recorded.deprecation_warning {
@@ -64,7 +65,7 @@ impl Responder<'_> {
             writer.value(warning);
         }
         writer.name("evaluated_at");
-        writer.string(&self.evaluated_at.to_string());
+        writer.string(&evaluated_at);
         writer.name("intent_id");
         writer.string(&intent.intent_id);
         if let Some(cursor) = self.next_cursor {
@@ -80,7 +81,8 @@ impl Responder<'_> {
                 writer.name("candidate_id");
                 writer.string(&rejection.candidate.id);
                 writer.name("decision_record");
-                self.decision(intent, rejection.candidate, &rejection.judgement, None, &id).write(&mut writer)?;
+                let named = (id.as_str(), evaluated_at.as_str());
+                decision(intent, rejection.candidate, &rejection.judgement, None, named).write(&mut writer)?;
                 writer.end_object();
             }
             writer.end_array();
@@ -107,7 +109,7 @@ impl Responder<'_> {
         &self,
         intent: &Intent,
         found: &Match<'_>,
-        position: usize,
+        (position, evaluated_at): (usize, &str),
         writer: &mut Writer,
     ) -> Result<(), EvaluationError> {
         let id = format!("{}#candidate-{}", self.response_id, position + 1);
@@ -116,7 +118,7 @@ impl Responder<'_> {
         writer.string(&found.candidate.id);
         writer.name("decision_record");
         let ranking = Some((&found.ranking, found.rank));
-        self.decision(intent, found.candidate, &found.judgement, ranking, &id).write(writer)?;
+        decision(intent, found.candidate, &found.judgement, ranking, (&id, evaluated_at)).write(writer)?;
         if found.judgement.over_budget {
             writer.name("over_budget");
             writer.bool(true);
@@ -130,15 +132,14 @@ impl Responder<'_> {
         writer.end_object();
         Ok(())
     }
+}
 
-    fn decision<'b>(
-        &self,
-        intent: &'b Intent,
-        candidate: &'b Candidate,
-        judgement: &'b Judgement,
-        ranking: Option<(&'b Ranking, usize)>,
-        decision_id: &'b str,
-    ) -> Decision<'b> {
-        Decision { decision_id, evaluated_at: self.evaluated_at, intent, candidate, judgement, ranking }
-    }
+fn decision<'a>(
+    intent: &'a Intent,
+    candidate: &'a Candidate,
+    judgement: &'a Judgement,
+    ranking: Option<(&'a Ranking, usize)>,
+    (decision_id, evaluated_at): (&'a str, &'a str),
+) -> Decision<'a> {
+    Decision { decision_id, evaluated_at, intent, candidate, judgement, ranking }
 }

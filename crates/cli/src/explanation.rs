@@ -49,7 +49,7 @@ impl<'a> Explanation<'a> {
         let ranking = alone.map_err(unanswered)?.matches.into_iter().next().map(|found| found.ranking);
         let decision = Decision {
             decision_id: &format!("urn:oap:aql-decision:{}", chance::uuid()?),
-            evaluated_at: now,
+            evaluated_at: &now.to_string(),
             intent,
             candidate,
             judgement: &judgement,

@@ -95,15 +95,15 @@ impl Node {
             rank
         });
         let decision_id = format!("urn:rialto:decision:{}", crate::chance::name()?);
-        let evaluated_at = instant(self.clock.millis());
+        let evaluated_at = instant(self.clock.millis()).to_string();
         let policy = verdict.map(|verdict| {
             let name = format!("{decision_id}#policy-1");
             judged.judgement.policy_decision_ref = Some(name.clone());
-            verdict.to_record(&name, &evaluated_at.to_string())
+            verdict.to_record(&name, &evaluated_at)
         });
         let decision = Decision {
             decision_id: &decision_id,
-            evaluated_at,
+            evaluated_at: &evaluated_at,
             intent,
             candidate: &judged.candidate,
             judgement: &judged.judgement,

@@ -418,7 +418,8 @@ impl Node {
         let judge = |candidate| self.judge(intent, candidate, evaluator);
         let judged = self.load(&Viewer::Public, entries, signals);
         let judged = judged.and_then(|loaded| loaded.into_iter().map(judge).collect::<Result<Vec<_>, _>>());
-        let evaluated_at = self.clock.now();
+        let evaluated_at = self.clock.now().to_string();
+        let evaluated_at = evaluated_at.as_str();
         let told = |Judged { candidate, judgement }: &Judged| {
             let mut writer = json::Writer::default();
             let decision_id = &candidate.id;

@@ -9,6 +9,9 @@ use crate::intent::Intent;
 use crate::quality::Signals;
 use json::Writer;
 
+/// Bytes that most candidates show at the most; a guess, for the room to begin with.
+const PAYLOAD_BYTES: usize = 512;
+
 /// What became of a candidate; the names are those of the decision record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -125,7 +128,7 @@ pub fn judge(
             return Ok(judgement);
         }
         Ok(projected) => {
-            let mut writer = Writer::default();
+            let mut writer = Writer::with_room(PAYLOAD_BYTES);
             projected.write(&mut writer);
             judgement.payload = Some(writer.finish());
         }

@@ -375,7 +375,7 @@ fn a_decision_about_a_candidate_without_a_place_names_none() {
     for rank in [0, 1, 2] {
         let decision = Decision {
             decision_id: "d",
-            evaluated_at: Instant::parse("2026-01-01T00:00:00Z").unwrap(),
+            evaluated_at: "2026-01-01T00:00:00Z",
             intent: &question,
             candidate: found.candidate,
             judgement: &found.judgement,

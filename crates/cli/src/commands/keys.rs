@@ -100,7 +100,12 @@ impl Rotate {
             let value = json!({"old": rotation.old, "new": rotation.new, "from": rotation.from.to_string()});
             return Ok(json_line(&json::canonical_value(&value)));
         }
-        let rows = [("old", rotation.old), ("new", rotation.new), ("from", rotation.from.to_string())];
+        // Whether the node will be called by its key is not known here: that is said when it starts.
+        let from = match self.now {
+            true => rotation.from.to_string(),
+            false => format!("{}; a node without --public-url: its next start", rotation.from),
+        };
+        let rows = [("old", rotation.old), ("new", rotation.new), ("from", from)];
         Ok(rows.iter().map(|(name, value)| format!("{} {value}\n", paint(DIM, format!("{name:<5}")))).collect())
     }
 }

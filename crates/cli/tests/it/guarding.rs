@@ -126,7 +126,7 @@ fn a_key_follows_and_what_the_old_one_signed_is_verified_offline() {
     let later = home.read("first.json").replace("\"evaluated_at\":\"2", "\"evaluated_at\":\"3");
     let later = home.file("later.json", &later);
     home.run(&["verify", &later, "--did-document", &home.path("after.json")]).exits(1).complains("key_retired");
-    home.run(&["keys", "rotate", "--data", &data]).exits(0);
+    home.run(&["keys", "rotate", "--data", &data]).exits(0).says("without --public-url: its next start");
     home.run(&["keys", "rotate", "--data", &data]).exits(3).complains("announced already");
 }
 
