@@ -160,10 +160,11 @@ async fn send(socket: &mut WebSocket, node: &Arc<Node>, mut follower: Follower, 
                 }
                 Sent::End(end) => return end,
             };
-            if socket.send(told).await.is_err() {
+            let is_refused = told.is_err();
+            if socket.send(told.unwrap_or_else(|refusal| refusal)).await.is_err() {
                 return End::Gone;
             }
-            if stay.guest.is_sent_away() {
+            if is_refused && stay.guest.is_sent_away() {
                 return End::Close(close_code::AGAIN, "most of this source's messages are refused; come again");
             }
         };
@@ -186,12 +187,11 @@ async fn send(socket: &mut WebSocket, node: &Arc<Node>, mut follower: Follower, 
     }
 }
 
-/// Carries out a request that came on the socket.
-async fn asked(node: &Arc<Node>, guest: &Guest, id: &str, request: &[u8]) -> Message {
-    match guest.hear(node.control(id, request)).await {
-        Ok(state) => text(None, "oap.subscription.state", &state),
-        Err(error) => text(None, "oap.error", &refused(node, &error)),
-    }
+/// Carries out a request that came on the socket, or refuses it.
+async fn asked(node: &Arc<Node>, guest: &Guest, id: &str, request: &[u8]) -> Result<Message, Message> {
+    let obeyed = guest.hear(node.control(id, request)).await;
+    let state = obeyed.map_err(|error| text(None, "oap.error", &refused(node, &error)))?;
+    Ok(text(None, "oap.subscription.state", &state))
 }
 
 async fn resolve(
