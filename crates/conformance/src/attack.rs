@@ -11,6 +11,7 @@ mod host;
 mod hosted;
 mod message;
 mod page;
+mod socket;
 mod stage;
 mod storm;
 mod wire;

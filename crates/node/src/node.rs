@@ -293,6 +293,11 @@ impl Node {
         self.audience_binding
     }
 
+    /// Whether what is on disk does not get into the index, so that answers miss it.
+    pub fn is_behind(&self) -> bool {
+        self.filer.is_behind()
+    }
+
     /// The truth it answers from.
     pub fn store(&self) -> &Store {
         &self.store

@@ -6,6 +6,7 @@
 //! INVARIANT: with no request under way, a connection ends in bounded time whatever the other side does.
 
 use crate::listen::Patience;
+use crate::sources::Guest;
 use std::any::Any;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -69,6 +70,7 @@ pub(crate) struct Invitation {
     pub(crate) progress: Progress,
     pub(crate) place: Arc<dyn Any + Send + Sync>,
     pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) guest: Guest,
 }
 
 /// Something that goes on beyond the reply, until this is dropped.
@@ -76,11 +78,18 @@ pub(crate) struct Stay {
     _under_way: UnderWay,
     _place: Arc<dyn Any + Send + Sync>,
     stop: watch::Receiver<bool>,
+    /// Whose bounds hold for what goes on.
+    pub(crate) guest: Guest,
 }
 
 impl Invitation {
     pub(crate) fn stay(&self) -> Stay {
-        Stay { _under_way: self.progress.hold(), _place: Arc::clone(&self.place), stop: self.stop.clone() }
+        Stay {
+            _under_way: self.progress.hold(),
+            _place: Arc::clone(&self.place),
+            stop: self.stop.clone(),
+            guest: self.guest.clone(),
+        }
     }
 }
 

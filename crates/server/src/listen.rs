@@ -5,7 +5,7 @@
 
 use crate::back::{self, Back};
 use crate::connection::{Invitation, Progress, Unsaid, Watched};
-use crate::sources::{Bounds, Present, Source, Sources};
+use crate::sources::{Bounds, Guest, Present, Source, Sources};
 use crate::standing::Line;
 use crate::{reply, request};
 use axum::Router;
@@ -300,8 +300,12 @@ impl House {
             Admission::Full { refusal, .. } => Some(refusal.clone()),
         };
         let closes = full.is_some();
-        let invitation =
-            Invitation { progress: progress.clone(), place: Arc::clone(admission) as _, stop: self.stopped.clone() };
+        let invitation = Invitation {
+            progress: progress.clone(),
+            place: Arc::clone(admission) as _,
+            stop: self.stopped.clone(),
+            guest: Guest::new(&self.sources, source),
+        };
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             let under_way = begun.begin();
             let (node, full, mut router) = (Arc::clone(&node), full.clone(), router.clone());

@@ -188,10 +188,7 @@ const VITAL: [&str; 2] = ["/health", "/metrics"];
 
 /// Whether a request of a source may go on, with the place that it takes.
 fn admit<'a>(sources: &'a Sources, source: Source, route: &str) -> Result<Option<SemaphorePermit<'a>>, Refusal> {
-    if !sources.charge(source) {
-        let detail = "this source sends more than the node answers; wait";
-        return Err(Refusal::new(Class::RateLimited, "too_many_requests", detail).retry_after(1_000));
-    }
+    sources.count(source)?;
     let place = sources.begin();
     if place.is_none() && !VITAL.contains(&route) { Err(Refusal::overloaded()) } else { Ok(place) }
 }
@@ -245,10 +242,13 @@ async fn intent(
     };
     let answered = async {
         if let Some(Extension(invitation)) = invitation.filter(|_| sse::is_wanted(headers.get(ACCEPT))) {
-            let stream = shared.node.stream_for(caller.as_ref(), &bytes, sse::last(&headers)).await?;
+            let mut stream = shared.node.stream_for(caller.as_ref(), &bytes, sse::last(&headers)).await?;
+            // Here the first page counts as any other request, and a refusal comes before any stream.
+            stream.begin().await?;
             let (outlet, response) = sse::open();
             let response = shared.noticed(response, stream.notice());
-            tokio::spawn(sse::answer(stream, outlet, invitation.stay()));
+            let stay = invitation.stay();
+            tokio::spawn(stay.guest.clone().within(sse::answer(stream, outlet, stay)));
             return Ok(response);
         }
         let terms = subscriptions::terms(shared.base(&headers, &uri), &query, &headers)?;
@@ -542,14 +542,18 @@ async fn whoami(
 }
 
 async fn health(State(shared): State<Shared>) -> Response<Body> {
-    let stopped = shared.node.store().is_stopped();
+    let status = match (shared.node.store().is_stopped(), shared.node.is_behind()) {
+        (_, true) => "index_behind",
+        (true, false) => "read_only",
+        (false, false) => "ok",
+    };
     let mut response = reply::json(&json!({
-        "status": if stopped { "read_only" } else { "ok" },
+        "status": status,
         "sequence": shared.node.store().sequence(),
         "did": shared.node.identity().did().as_str(),
         "version": env!("CARGO_PKG_VERSION"),
     }));
-    if stopped {
+    if status != "ok" {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     }
     response

@@ -6,8 +6,11 @@
 //!
 //! INVARIANT: nothing that a message says decides whose allowance is used up here.
 
-use crate::standing::Standings;
+use crate::reply;
+use crate::standing::{Line, Standings};
+use axum::http::StatusCode;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use node::{Class, Error, Refusal};
 use std::collections::HashMap;
 use std::future::Future;
 use std::net::{IpAddr, Ipv6Addr};
@@ -109,8 +112,16 @@ impl Sources {
         self.under_way.try_acquire().ok()
     }
 
-    /// Counts a request; whether the source had one left.
-    pub(crate) fn charge(&self, source: Source) -> bool {
+    /// Counts a request, while the source has one left.
+    pub(crate) fn count(&self, source: Source) -> Result<(), Refusal> {
+        if self.charge(source) {
+            return Ok(());
+        }
+        let detail = "this source sends more than the node answers; wait";
+        Err(Refusal::new(Class::RateLimited, "too_many_requests", detail).retry_after(1_000))
+    }
+
+    fn charge(&self, source: Source) -> bool {
         let Some(requests) = &self.requests else { return true };
         if requests.len() > SOURCES_MAX {
             requests.retain_recent();
@@ -120,6 +131,59 @@ impl Sources {
 
     fn connections(&self) -> MutexGuard<'_, HashMap<Source, usize>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody at the other end of a connection, for what goes on there beyond the reply to a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Guest {
+    sources: Arc<Sources>,
+    source: Source,
+}
+
+impl Guest {
+    pub(crate) fn new(sources: &Arc<Sources>, source: Source) -> Self {
+        Self { sources: Arc::clone(sources), source }
+    }
+
+    /// Does something for the guest in a task of its own, which would not know by itself whose it is.
+    pub(crate) async fn within<T>(self, deed: impl Future<Output = T>) -> T {
+        self.sources.within(self.source, deed).await
+    }
+
+    /// Counts what the guest sent, while it may send more.
+    pub(crate) fn count(&self) -> Result<(), Refusal> {
+        self.sources.count(self.source)
+    }
+
+    /// Does what a message on a socket asks for as what a request asks for is done: counted, in a place, in turn, and
+    /// held against whoever had to be refused.
+    pub(crate) async fn hear<T>(&self, deed: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let (sources, source) = (&self.sources, self.source);
+        let placed = async {
+            sources.count(source)?;
+            let _place = sources.begin().ok_or_else(Refusal::overloaded)?;
+            deed.await
+        };
+        let done = sources.standings.in_turn(source, Line::Request, placed).await;
+        let done = done.unwrap_or_else(|| Err(Refusal::overloaded().into()));
+        let told = match &done {
+            Ok(_) => StatusCode::OK,
+            Err(Error::Refusal(refusal)) => reply::status(refusal.class),
+            Err(Error::Fault(_) | Error::Exposed(_)) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        sources.standings.note(source, told);
+        done
+    }
+
+    /// Notes that the guest broke the rules of its protocol.
+    pub(crate) fn note_broken(&self) {
+        self.sources.standings.note_broken(self.source);
+    }
+
+    /// Whether the guest is to come again, to be heard in the back room.
+    pub(crate) fn is_sent_away(&self) -> bool {
+        !node::stands_back() && self.sources.standings.is_for_the_back(self.source)
     }
 }
 

@@ -26,13 +26,15 @@ pub(crate) enum EngineError {
     Unsynced(std::io::Error),
     #[error("a value in the tables has no meaning: {0}")]
     Meaningless(&'static str),
+    #[error("the record of change {0} is not what was written; `rialto store check` tells what else is not")]
+    OtherRecord(u64),
 }
 
 impl EngineError {
     /// What a failure to write says about the disk. After a failed sync a later one may claim what is not true.
     pub(crate) fn verdict(&self) -> Verdict {
         match self {
-            Self::Unsynced(_) | Self::Meaningless(_) => Verdict::Broken,
+            Self::Unsynced(_) | Self::Meaningless(_) | Self::OtherRecord(_) => Verdict::Broken,
             Self::Unwritten(_) => Verdict::Unclear,
             Self::Database(rusqlite::Error::SqliteFailure(failure, _)) => {
                 let syncing = [rusqlite::ffi::SQLITE_IOERR_FSYNC, rusqlite::ffi::SQLITE_IOERR_DIR_FSYNC];
@@ -354,6 +356,10 @@ fn log(connection: &Connection, head: &mut Head, change: &Change) -> Result<(), 
 }
 
 const RECORD: &str = "number, id, kind, revision, publisher, received_at, state, body";
+/// The hash that the log has of a record's body; none where the log speaks of another record.
+const LOGGED: &str = "(SELECT change.body FROM change WHERE change.sequence = record.number AND change.operation = 0
+    AND change.id = record.id AND change.kind = record.kind AND change.revision = record.revision
+    AND change.publisher = record.publisher AND change.at = record.received_at)";
 const MARK: &str = "issuer, name, digest, expires_at, answer";
 const CHANGE: &str = "sequence, operation, id, kind, revision, publisher, at, replaces, body, hash";
 
@@ -402,6 +408,17 @@ fn read_record(row: &Row<'_>) -> rusqlite::Result<Result<Record, EngineError>> {
     }))
 }
 
+/// A record with what the log has of it: whatever a page holds now, only what was written is given out.
+fn read_as_logged(row: &Row<'_>) -> rusqlite::Result<Result<Record, EngineError>> {
+    let (record, logged) = (read_record(row)?, row.get(8)?);
+    Ok(record.and_then(|record| as_logged(record.number, &record.body, logged).map(|()| record)))
+}
+
+fn as_logged(number: u64, body: &[u8], logged: Option<Vec<u8>>) -> Result<(), EngineError> {
+    let logged = logged.as_deref().and_then(Hash::read);
+    if logged == Some(Hash::of(body)) { Ok(()) } else { Err(EngineError::OtherRecord(number)) }
+}
+
 fn read_change(row: &Row<'_>) -> rusqlite::Result<Result<Change, EngineError>> {
     let (operation, kind) = (Operation::from_number(row.get(1)?), Kind::from_number(row.get(3)?));
     let (body, hash) = (row.get::<_, Vec<u8>>(8)?, row.get::<_, Vec<u8>>(9)?);
@@ -439,7 +456,10 @@ impl Reader {
     }
 
     pub(crate) fn latest(&self, id: &str) -> Result<Option<Record>, EngineError> {
-        latest(&self.connection, id)
+        // The `+` is for what `latest` says.
+        let query = format!("SELECT {RECORD}, {LOGGED} FROM record WHERE id = +?1 ORDER BY revision DESC LIMIT 1");
+        let found = self.connection.prepare_cached(&query)?.query_row([id], read_as_logged).optional()?;
+        found.transpose()
     }
 
     pub(crate) fn mark(&self, issuer: &str, name: &str) -> Result<Option<Done>, EngineError> {
@@ -447,26 +467,38 @@ impl Reader {
     }
 
     pub(crate) fn by_number(&self, number: u64) -> Result<Option<Record>, EngineError> {
-        let query = format!("SELECT {RECORD} FROM record WHERE number = ?1");
-        let found = self.connection.prepare_cached(&query)?.query_row([number as i64], read_record).optional()?;
+        let query = format!("SELECT {RECORD}, {LOGGED} FROM record WHERE number = ?1");
+        let found = self.connection.prepare_cached(&query)?.query_row([number as i64], read_as_logged).optional()?;
         found.transpose()
+    }
+
+    /// The hash of the body that is there, whatever the log says of it.
+    fn body_at(&self, number: u64) -> Result<Option<Hash>, EngineError> {
+        let mut statement = self.connection.prepare_cached("SELECT body FROM record WHERE number = ?1")?;
+        let body = statement.query_row([number as i64], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+        Ok(body.map(|body| Hash::of(&body)))
     }
 
     /// The bodies of records, all from one look at the file: each look takes and gives back a lock.
     pub(crate) fn bodies(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>, EngineError> {
         let look = self.connection.unchecked_transaction()?;
-        let mut statement = self.connection.prepare_cached("SELECT body FROM record WHERE number = ?1")?;
-        let body = |number: &u64| statement.query_row([*number as i64], |row| row.get(0)).optional();
-        let bodies = numbers.iter().map(body).collect::<Result<_, _>>()?;
+        let query = format!("SELECT body, {LOGGED} FROM record WHERE number = ?1");
+        let mut statement = self.connection.prepare_cached(&query)?;
+        let mut body = |number: &u64| {
+            let found = statement.query_row([*number as i64], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            found.map(|(body, logged): (Vec<u8>, _)| as_logged(*number, &body, logged).map(|()| body)).transpose()
+        };
+        let bodies = numbers.iter().map(&mut body).collect::<Result<_, EngineError>>()?;
         drop(statement);
         look.commit()?;
         Ok(bodies)
     }
 
     pub(crate) fn active_after(&self, number: u64, limit: usize) -> Result<Vec<Record>, EngineError> {
-        let query = format!("SELECT {RECORD} FROM record WHERE number > ?1 AND state = 0 ORDER BY number LIMIT ?2");
+        let query =
+            format!("SELECT {RECORD}, {LOGGED} FROM record WHERE number > ?1 AND state = 0 ORDER BY number LIMIT ?2");
         let mut statement = self.connection.prepare_cached(&query)?;
-        statement.query_map(params![number as i64, limit as i64], read_record)?.map(|row| row?).collect()
+        statement.query_map(params![number as i64, limit as i64], read_as_logged)?.map(|row| row?).collect()
     }
 
     pub(crate) fn changes_after(&self, sequence: Sequence, limit: usize) -> Result<Vec<Change>, EngineError> {
@@ -502,10 +534,7 @@ impl Reader {
                 if let Some(flaw) = flaw(head, &change) {
                     return Ok(Err(flaw));
                 }
-                if bodies
-                    && change.operation == Operation::Put
-                    && self.by_number(change.sequence)?.is_none_or(|record| Hash::of(&record.body) != change.body)
-                {
+                if bodies && change.operation == Operation::Put && self.body_at(change.sequence)? != Some(change.body) {
                     return Ok(Err(Flaw::OtherBody { sequence: change.sequence, id: change.id }));
                 }
                 head = Head { sequence: change.sequence, hash: change.hash, ..head };

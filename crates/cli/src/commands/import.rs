@@ -43,7 +43,7 @@ pub(super) fn kind(name: &str) -> Result<Kind, String> {
 }
 
 /// Refused lines that are shown one by one.
-const SHOWN: u64 = 20;
+const SHOWN: usize = 20;
 
 impl Import {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
@@ -56,7 +56,9 @@ impl Import {
                 bar.set_position(imported.lines);
                 bar.set_length(estimate(&imported, length));
             }
-            Told::Refused(line, reason) => refused.push((line, reason)),
+            // A file of nothing but refused lines must not fill the memory with reasons that nobody is shown.
+            Told::Refused(line, reason) if self.json || refused.len() < SHOWN => refused.push((line, reason)),
+            Told::Refused(..) => {}
         });
         bar.finish_and_clear();
         let imported = imported.map_err(|error| Failure::files(error.to_string()))?;
@@ -82,11 +84,12 @@ impl Import {
                 "refused": imported.refused, "refusals": lines});
             return output::print(&format!("{told}\n"));
         }
-        for (line, reason) in refused.iter().take(SHOWN as usize) {
+        for (line, reason) in refused {
             output::say(&format!("{} line {line}: {}", paint(WARN, "refused"), output::text::shown(reason)));
         }
-        if imported.refused > SHOWN {
-            output::say(&format!("{} more lines were refused; --json names them all", imported.refused - SHOWN));
+        let more = imported.refused.saturating_sub(SHOWN as u64);
+        if more > 0 {
+            output::say(&format!("{more} more lines were refused; --json names them all"));
         }
         output::print(&format!(
             "{} {} kept, {} unchanged, {} refused {}\n",

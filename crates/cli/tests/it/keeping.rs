@@ -96,3 +96,47 @@ fn the_doctor_says_what_to_do() {
     let port = told["findings"].as_array().unwrap().iter().find(|finding| finding["what"] == "port").unwrap().clone();
     assert_eq!(port["state"], "bad");
 }
+
+/// Blank lines count as lines and for nothing else.
+const LINES: &str = concat!(
+    "{\"id\": \"urn:n:1\", \"title\": \"one\"}\n",
+    "\n",
+    "{\"id\": \"urn:n:2\"\n",
+    "{\"title\": \"nameless\"}\n",
+    "[1]\n",
+    "{\"id\": \"urn:n:3\"}\n",
+);
+
+#[test]
+fn refused_lines_are_named_with_their_reason_and_the_rest_is_kept() {
+    let home = Home::new("import-refused");
+    let file = home.file("lines.ndjson", LINES);
+    let told = home.run(&["import", &file, "--kind", "knowledge", "--data", &home.path("data")]).exits(1);
+    told.says("imported: 2 kept, 0 unchanged, 3 refused of 5 lines");
+    told.complains("refused line 3: ")
+        .complains("refused line 4: a record has a name of its own")
+        .complains("refused line 5: a record is an object");
+    let again = home.run(&["import", &file, "--kind", "knowledge", "--data", &home.path("data"), "--json"]).exits(1);
+    let told = again.json();
+    let counts = ["lines", "kept", "unchanged", "refused"].map(|name| told[name].as_u64().unwrap());
+    assert_eq!(counts, [5, 0, 2, 3]);
+    let refusals = told["refusals"].as_array().unwrap();
+    let lines: Vec<_> = refusals.iter().map(|refusal| refusal["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [3, 4, 5]);
+    assert_eq!(refusals[2]["reason"], "a record is an object");
+    // Nobody says what they are.
+    let told = home.run(&["import", &file, "--data", &home.path("other")]).exits(1);
+    told.complains("refused line 1: say what these records are with --kind");
+    home.run(&["import", &file, "--kind", "rumour"]).exits(2).complains("one of manifest");
+}
+
+#[test]
+fn twenty_refused_lines_are_shown_and_all_are_named_to_programs() {
+    let home = Home::new("import-many-refused");
+    let file = home.file("lines.ndjson", &"[]\n".repeat(50));
+    let told = home.run(&["import", &file, "--kind", "knowledge", "--data", &home.path("data")]).exits(1);
+    assert_eq!(told.err.matches("refused line ").count(), 20, "{}", told.err);
+    told.complains("30 more lines were refused; --json names them all");
+    let told = home.run(&["import", &file, "--kind", "knowledge", "--data", &home.path("data"), "--json"]).exits(1);
+    assert_eq!(told.json()["refusals"].as_array().unwrap().len(), 50);
+}

@@ -64,6 +64,8 @@ pub enum Step {
     Raw(Box<Raw>),
     /// Frames of HTTP/2, too many of them.
     Frames(Frames),
+    /// Frames of a WebSocket, well made or not.
+    Socket(Box<Socket>),
     /// The host of DID documents answers like this from now on.
     Host(Value),
     /// The node is stopped, something is done to its folder, and it is started again.
@@ -224,6 +226,8 @@ pub struct Raw {
     pub sockets: usize,
     /// The status of the first response; none where the connection may be closed without a word.
     pub status: Option<u16>,
+    /// The code of the refusal that the first response is, under the node's signature.
+    pub code: Option<String>,
     /// How many responses there may be.
     pub responses_max: Option<usize>,
     /// Whether the node must close every socket.
@@ -243,6 +247,76 @@ pub struct Drip {
     pub bytes: Value,
     /// Before each round.
     pub pause_ms: u64,
+}
+
+/// Frames on a WebSocket.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Socket {
+    /// `/oap/intent/socket` unless it says otherwise.
+    #[serde(default = "socket_path")]
+    pub path: String,
+    /// Header fields of the handshake more, or others than usual.
+    #[serde(default)]
+    pub headers: BTreeMap<String, Value>,
+    /// The status of the handshake.
+    #[serde(default = "switching")]
+    pub status: u16,
+    /// A good intent with changes, as a text before the frames.
+    pub intent: Option<Value>,
+    /// What is sent.
+    #[serde(default)]
+    pub frames: Vec<Frame>,
+    /// How often, each over a socket of its own.
+    #[serde(default = "once")]
+    pub times: usize,
+    /// Not so often, once a refusal has this code.
+    pub until: Option<String>,
+    /// The code of the refusal of the handshake, or of a message.
+    pub code: Option<String>,
+    /// The code with which the node closes.
+    pub close: Option<u16>,
+    /// What the node tells, by the names of the events.
+    pub events: Option<Vec<String>>,
+    /// How many pongs there must be at least.
+    #[serde(default)]
+    pub pongs: usize,
+    /// How long one socket may take.
+    pub within_ms: u64,
+}
+
+/// A frame of RFC 6455 §5.2: a text, in one piece and masked, unless it says otherwise.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Frame {
+    /// What it is.
+    #[serde(default = "text")]
+    pub opcode: u8,
+    /// What it carries.
+    pub payload: Value,
+    /// Whether more of the message is to follow.
+    #[serde(default)]
+    pub part: bool,
+    /// Whether it is not masked.
+    #[serde(default)]
+    pub bare: bool,
+    /// The length that it says it has.
+    pub length: Option<u64>,
+    /// How often.
+    #[serde(default = "once")]
+    pub times: usize,
+}
+
+fn socket_path() -> String {
+    "/oap/intent/socket".into()
+}
+
+fn switching() -> u16 {
+    101
+}
+
+fn text() -> u8 {
+    1
 }
 
 /// Frames of HTTP/2.

@@ -1,6 +1,6 @@
 //! Good messages, changed in one place: before they are signed, after it, or as text.
 
-use super::bytes::{Names, value};
+use super::bytes::{Names, fill, value};
 use anyhow::{Context, Result, bail};
 use aql::Instant;
 use json::{Pointer, Value, json};
@@ -42,18 +42,24 @@ impl Senders {
         Ok(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    fn named(&self, name: &str) -> Result<&SigningKey> {
+    /// Somebody by name: those whom the node is told of, and any number of strangers.
+    fn named(&self, name: &str) -> Result<SigningKey> {
         match name {
-            "issuer" => Ok(&self.issuer),
-            "other" => Ok(&self.other),
+            "issuer" | "other" => Ok(key(name)),
+            name if name.starts_with("stranger ") => Ok(key(name)),
             name => bail!("nobody is called `{name}`"),
         }
+    }
+
+    /// Who signs a message with changes.
+    fn signer(&self, changes: &Value, names: &Names) -> Result<SigningKey> {
+        self.named(&fill(changes.get("by").and_then(Value::as_str).unwrap_or("issuer"), names))
     }
 
     /// A signed intent with changes: `set` and `remove` before it is signed, `by` says by whom, `then_set` and
     /// `then_remove` change it afterwards, `replace` its text, and `over` what is signed.
     pub(crate) fn intent(&self, changes: &Value, names: &Names) -> Result<Vec<u8>> {
-        let key = self.named(changes.get("by").and_then(Value::as_str).unwrap_or("issuer"))?;
+        let key = self.signer(changes, names)?;
         let time = |seconds: i64| Instant::from_unix(crate::crash::clock() + seconds, 0).to_string();
         let run = names.get("fresh").map(String::as_str).unwrap_or_default();
         let good = json!({
@@ -64,12 +70,12 @@ impl Senders {
             "projection": {"include": ["/id"]},
             "validity": {"from": time(-60), "to": time(3_600)},
         });
-        self.changed(good, changes, key, names)
+        self.changed(good, changes, &key, names)
     }
 
     /// A signed publication with changes.
     pub(crate) fn publication(&self, changes: &Value, names: &Names) -> Result<Vec<u8>> {
-        let key = self.named(changes.get("by").and_then(Value::as_str).unwrap_or("issuer"))?;
+        let key = self.signer(changes, names)?;
         let run = names.get("fresh").map(String::as_str).unwrap_or_default();
         let good = json!({
             "publication_id": format!("urn:rialto:publication:attack-{run}"),
@@ -78,12 +84,12 @@ impl Senders {
             "kind": "knowledge",
             "record": {"id": format!("urn:rialto:attack:{run}"), "run": names.get("run"), "@type": "oap.knowledge"},
         });
-        self.changed(good, changes, key, names)
+        self.changed(good, changes, &key, names)
     }
 
     /// A signed mapping with changes: from a question of the sender's own to the intent, which it moves one member of.
     pub(crate) fn mapping(&self, changes: &Value, names: &Names) -> Result<Vec<u8>> {
-        let key = self.named(changes.get("by").and_then(Value::as_str).unwrap_or("issuer"))?;
+        let key = self.signer(changes, names)?;
         let run = names.get("run").map(String::as_str).unwrap_or_default();
         let good = json!({
             "mapping_id": format!("urn:oap:mapping:attack-{run}"),
@@ -95,7 +101,7 @@ impl Senders {
             "publisher_did": key.did_key().as_str(),
             "published_at": "2026-05-04T00:00:00Z",
         });
-        self.changed(good, changes, key, names)
+        self.changed(good, changes, &key, names)
     }
 
     fn changed(&self, mut message: Value, changes: &Value, key: &SigningKey, names: &Names) -> Result<Vec<u8>> {

@@ -2,11 +2,11 @@
 
 use super::Verdict;
 use super::bytes::{Names, bytes, fill};
-use super::case::{Case, Expect, Publish, Send, Start, Step};
+use super::case::{Case, Expect, Publish, Raw, Send, Socket, Start, Step};
 use super::host::Host;
 use super::message::{Senders, places};
 use super::wire::{Connection, Reply, exchange, raw};
-use super::{case, h2, hosted, storm};
+use super::{case, h2, hosted, socket, storm};
 use crate::crash::{Program, Running, start};
 use anyhow::{Context, Result, ensure};
 use json::{Document, Limits, Pointer, Value};
@@ -139,10 +139,8 @@ impl<'a> Stage<'a> {
     fn step(&mut self, step: &Step, names: &Names, code: Option<&str>, before: &mut Before) -> Result<()> {
         match step {
             Step::Send(send) => return self.send(send, names, code, before),
-            Step::Raw(sent) => {
-                self.messages += sent.sockets;
-                raw(self.authority(), sent, names)?;
-            }
+            Step::Raw(sent) => self.raw(sent, names)?,
+            Step::Socket(socket) => self.socket(socket, names, before)?,
             Step::Frames(frames) => {
                 self.messages += h2::flood(self.authority(), frames)?;
             }
@@ -166,6 +164,64 @@ impl<'a> Stage<'a> {
             }
         }
         before.0.push((Vec::new(), Reply::default()));
+        Ok(())
+    }
+
+    fn raw(&mut self, sent: &Raw, names: &Names) -> Result<()> {
+        self.messages += sent.sockets;
+        let replies = raw(self.authority(), sent, names)?;
+        let Some(code) = &sent.code else { return Ok(()) };
+        ensure!(replies.len() == sent.sockets, "{} of {} sockets had a whole reply", replies.len(), sent.sockets);
+        replies.iter().try_for_each(|reply| self.is_refused_by(code, reply))
+    }
+
+    /// Opens one WebSocket after the other, and looks at what became of the last.
+    fn socket(&mut self, socket: &Socket, names: &Names, before: &Before) -> Result<()> {
+        let path = fill(&with_replies(&socket.path, before)?, names);
+        let mut told = socket::Told::default();
+        for turn in 0..socket.times {
+            let mut names = names.clone();
+            if socket.times > 1 {
+                names.insert("fresh", format!("{}-{turn}", names.get("fresh").cloned().unwrap_or_default()));
+                names.insert("n", turn.to_string());
+            }
+            let message = socket.intent.as_ref().map(|changes| self.senders.intent(changes, &names)).transpose()?;
+            self.messages += 1 + socket.frames.iter().map(|frame| frame.times).sum::<usize>();
+            told = socket::play(self.authority(), socket, message.as_deref(), &path, &names)?;
+            let refused = told.texts.iter().find_map(|text| text.pointer("/data/error/details/code"));
+            if socket.until.is_some() && refused.and_then(Value::as_str) == socket.until.as_deref() {
+                break;
+            }
+        }
+        ensure!(told.handshake.status == socket.status, "the status is {}", told.handshake.status);
+        ensure!(
+            socket.close.is_none() || told.close == socket.close,
+            "it is closed with {:?}: {:?}",
+            told.close,
+            told.texts
+        );
+        ensure!(told.pongs >= socket.pongs, "there are {} pongs", told.pongs);
+        if let Some(events) = &socket.events {
+            let heard: Vec<_> = told.texts.iter().filter_map(|text| text.get("event")?.as_str()).collect();
+            ensure!(heard == *events, "it tells {heard:?}");
+        }
+        let Some(code) = &socket.code else { return Ok(()) };
+        if told.handshake.status != 101 {
+            return self.is_refused_by(code, &told.handshake);
+        }
+        let refusal = told.texts.iter().find(|text| text.get("event").is_some_and(|event| event == "oap.error"));
+        let refusal =
+            refusal.and_then(|text| text.get("data")).with_context(|| format!("it tells {:?}", told.texts))?;
+        self.is_refused_by(code, &Reply { body: refusal.to_string().into_bytes(), ..Reply::default() })
+    }
+
+    /// A refusal under the node's signature, with this code.
+    fn is_refused_by(&self, code: &str, reply: &Reply) -> Result<()> {
+        let shown: String = String::from_utf8_lossy(&reply.body).chars().take(600).collect();
+        self.is_a_refusal(reply).with_context(|| shown.clone())?;
+        let said: Value = serde_json::from_slice(&reply.body)?;
+        let told = said.pointer("/error/details/code").and_then(Value::as_str);
+        ensure!(told == Some(code), "the code is {told:?}: {shown}");
         Ok(())
     }
 

@@ -31,6 +31,11 @@ impl Connection {
         Ok(Self(stream))
     }
 
+    /// The connection as it is, for what is no longer HTTP.
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.0
+    }
+
     /// Reads what has come; a process that was stopped for a while goes on.
     fn receive(&mut self, block: &mut [u8]) -> std::io::Result<usize> {
         loop {
@@ -59,13 +64,10 @@ impl Connection {
         let body = seen.split_off(head_end);
         let head = String::from_utf8_lossy(&seen).into_owned();
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).context("no status")?;
-        let length = head.lines().find_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
-        });
+        let length = length(&head).unwrap_or_default();
         let mut reply = Reply { status, head, body };
-        let length = length.unwrap_or_default();
-        while reply.body.len() < length {
+        let chunked = reply.head.to_ascii_lowercase().contains("\r\ntransfer-encoding: chunked");
+        while reply.body.len() < length || chunked && !reply.body.ends_with(b"0\r\n\r\n") {
             match self.receive(&mut block)? {
                 0 => bail!("the reply broke off"),
                 count => reply.body.extend_from_slice(block.get(..count).unwrap_or_default()),
@@ -86,8 +88,8 @@ struct Seen {
     closed: bool,
 }
 
-/// Sends bytes over many sockets, and looks at what the node does with them.
-pub(crate) fn raw(authority: &str, raw: &Raw, names: &Names) -> Result<()> {
+/// Sends bytes over many sockets, and looks at what the node does with them; the first reply to each.
+pub(crate) fn raw(authority: &str, raw: &Raw, names: &Names) -> Result<Vec<Reply>> {
     let first = bytes(&raw.bytes, names)?;
     let drip = raw.drip.as_ref().map(|drip| Ok::<_, anyhow::Error>((bytes(&drip.bytes, names)?, drip.pause_ms)));
     let drip = drip.transpose()?;
@@ -121,7 +123,8 @@ pub(crate) fn raw(authority: &str, raw: &Raw, names: &Names) -> Result<()> {
             honest = honest.max(Some(asked.elapsed()));
         }
         // An answer without a close ends the wait where no close is demanded.
-        if !raw.closed && drip.is_none() && sockets.iter().all(|(_, seen)| !seen.bytes.is_empty() || seen.closed) {
+        if !raw.closed && drip.is_none() && sockets.iter().all(|(_, seen)| seen.closed || whole(&seen.bytes).is_some())
+        {
             break;
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -130,7 +133,25 @@ pub(crate) fn raw(authority: &str, raw: &Raw, names: &Names) -> Result<()> {
     for (stream, _) in &sockets {
         let _ = stream.shutdown(Shutdown::Both);
     }
-    Ok(())
+    Ok(sockets.iter().filter_map(|(_, seen)| whole(&seen.bytes)).collect())
+}
+
+/// The first reply, once all of it is there.
+fn whole(seen: &[u8]) -> Option<Reply> {
+    let end = seen.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+    let (head, rest) = seen.split_at_checked(end)?;
+    let head = String::from_utf8_lossy(head).into_owned();
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let body = rest.get(..length(&head).unwrap_or_default())?.to_vec();
+    Some(Reply { status, head, body })
+}
+
+/// The length that a head announces.
+fn length(head: &str) -> Option<usize> {
+    head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    })
 }
 
 fn read(stream: &mut TcpStream, seen: &mut Seen) {

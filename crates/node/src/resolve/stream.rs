@@ -104,6 +104,15 @@ impl Stream {
         self.node.versions.notice(warning.root())
     }
 
+    /// Makes the first page, so that whoever is refused hears that and nothing else.
+    pub async fn begin(&mut self) -> Result<(), Error> {
+        if matches!(self.step, Step::Acknowledge) {
+            self.acknowledge();
+            self.read_page(None).await?;
+        }
+        Ok(())
+    }
+
     /// The next event; nothing after the last.
     pub async fn next(&mut self) -> Result<Option<Part>, Error> {
         loop {
@@ -111,11 +120,7 @@ impl Stream {
                 return Ok(Some(part));
             }
             match self.step.clone() {
-                Step::Acknowledge => {
-                    let document = self.of_version(self.acknowledgement());
-                    self.add("oap.intent.ack", |_| document);
-                    self.step = Step::Page(None);
-                }
+                Step::Acknowledge => self.acknowledge(),
                 Step::Page(cursor) => self.read_page(cursor).await?,
                 Step::Complete => {
                     let document = self.of_version(self.completion());
@@ -125,6 +130,12 @@ impl Stream {
                 Step::Done => return Ok(None),
             }
         }
+    }
+
+    fn acknowledge(&mut self) {
+        let document = self.of_version(self.acknowledgement());
+        self.add("oap.intent.ack", |_| document);
+        self.step = Step::Page(None);
     }
 
     /// A part that belongs to no page, with what was agreed about versions.

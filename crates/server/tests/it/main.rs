@@ -10,6 +10,7 @@ mod engagements;
 mod interface;
 mod owed;
 mod routes;
+mod sockets;
 mod subscriptions;
 #[cfg(feature = "otel")]
 mod telemetry;

@@ -327,8 +327,13 @@ impl Socket {
         let _ = self.0.write_all(&frame).await;
     }
 
+    /// Bytes as they are, which may be no frame.
+    pub(crate) async fn raw(&mut self, bytes: &[u8]) {
+        let _ = self.0.write_all(bytes).await;
+    }
+
     /// The next frame: what it is, and its payload.
-    async fn frame(&mut self) -> (u8, Vec<u8>) {
+    pub(crate) async fn frame(&mut self) -> (u8, Vec<u8>) {
         let reading = async {
             let opcode = self.0.read_u8().await.unwrap() & 0x0f;
             let length = match self.0.read_u8().await.unwrap() {
@@ -353,7 +358,7 @@ impl Socket {
     }
 
     /// The code with which the socket is closed.
-    async fn closed(&mut self) -> u16 {
+    pub(crate) async fn closed(&mut self) -> u16 {
         let (opcode, payload) = self.frame().await;
         assert_eq!(opcode, 8, "{}", String::from_utf8_lossy(&payload));
         u16::from_be_bytes([payload[0], payload[1]])

@@ -2,7 +2,7 @@
 
 use crate::put;
 use std::path::Path;
-use store::{Flaw, OpenError, Store};
+use store::{Batch, Flaw, OpenError, Store};
 
 const RECORDS: usize = 40;
 
@@ -85,4 +85,46 @@ fn a_lost_head_is_named() {
     fill(folder.path());
     std::fs::remove_file(folder.path().join("head")).unwrap();
     assert!(matches!(Store::open(folder.path()), Err(OpenError::Damaged(Flaw::HeadMissing { found: 40 }))));
+}
+
+/// Above so many changes not all are looked at when the store opens.
+const MANY: usize = 10_200;
+
+/// Bodies that were written are given out or nothing is, however long ago they were written.
+#[test]
+fn a_flipped_byte_in_an_old_record_is_noticed_when_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let body = |number: usize| format!("body of the record {number:05}, and of no other");
+    for block in (1..=MANY).collect::<Vec<_>>().chunks(1_000) {
+        let puts = block.iter().flat_map(|number| put(&format!("id-{number}"), "publisher", &body(*number)).puts);
+        store.commit(Batch { puts: puts.collect(), at: 1_000, ..Batch::default() }).unwrap();
+    }
+    drop(store);
+    let file = folder.path().join("rialto.db");
+    let sound = std::fs::read(&file).unwrap();
+    let end = |bytes: &[u8]| sound.windows(bytes.len()).position(|window| window == bytes).unwrap() + bytes.len();
+    // In the body, and in who published it, which stands before the body.
+    let begin = end(body(7).as_bytes()) - body(7).len();
+    let publisher = sound[..begin].windows(9).rposition(|window| window == b"publisher").unwrap();
+    for (flipped, what) in [(begin + 20, "body"), (publisher, "publisher")] {
+        let mut bytes = sound.clone();
+        bytes[flipped] ^= 1;
+        std::fs::write(&file, bytes).unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let told = [
+            store.by_number(7).unwrap_err(),
+            store.record("id-7").unwrap_err(),
+            store.latest("id-7").unwrap_err(),
+            store.bodies(&[6, 7, 8]).unwrap_err(),
+            store.active_after(0, 10).unwrap_err(),
+        ];
+        for error in told {
+            let told = error.to_string();
+            assert!(told.contains("change 7 is not what was written; `rialto store check`"), "{what}: {told}");
+        }
+        assert_eq!(store.bodies(&[6, 8]).unwrap(), [6, 8].map(|number| Some(body(number).into_bytes())), "{what}");
+        assert_eq!(store.record("id-8").unwrap().unwrap().body, body(8).into_bytes(), "{what}");
+        assert!(!store.check().unwrap().flaws.is_empty(), "{what}");
+    }
 }
