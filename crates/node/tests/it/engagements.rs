@@ -249,7 +249,7 @@ async fn a_review_outlives_the_node_and_the_document_that_it_began_with_stays() 
 }
 
 /// What a node that was killed in the middle of a call leaves behind.
-fn interrupted(house: &House, engagements: &Engagements, id: &str, tool: &str) {
+pub(crate) fn interrupted(house: &House, engagements: &Engagements, id: &str, tool: &str) {
     let document = engagements.agent("clerk").unwrap().agent.digest().to_owned();
     let user = Some(User { id: USER.into(), email: None });
     let begun = Begun {
