@@ -58,7 +58,9 @@ fn the_correspondent_sends_what_its_owner_read_and_to_nobody_else() {
 fn a_person_is_asked_what_an_agent_that_was_asked_waits_for() {
     let home = Home::new("delegating");
     let document = |name: &str, rest: &str| {
-        format!("kind: openagentspec:v1/agent\nname: {name}\ndescription: Serves.\nintent: You serve.\nowner: boss\n{rest}")
+        format!(
+            "kind: openagentspec:v1/agent\nname: {name}\ndescription: Serves.\nintent: You serve.\nowner: boss\n{rest}"
+        )
     };
     home.file(
         "host.yaml",
@@ -69,7 +71,9 @@ fn a_person_is_asked_what_an_agent_that_was_asked_waits_for() {
          {when: {contains: Judge}, text: Well.}, {when: {offered: post}, calls: [{tool: post, inputs: {}}]}]}}}\nmodel: m\n",
     );
     let head = home.file("head.yaml", &document("head", "capabilities: {clerk: {}}\n"));
-    let asks = |whom: &str| format!("capabilities: {{post: {{user_identity: false, input_restriction: {{require_review: {whom}}}}}}}\n");
+    let asks = |whom: &str| {
+        format!("capabilities: {{post: {{user_identity: false, input_restriction: {{require_review: {whom}}}}}}}\n")
+    };
     home.file("clerk.yaml", &document("clerk", &asks("owner")));
     // An agent that reviews is at work, and nobody else is asked meanwhile.
     let judged = home.file("judged.yaml", &document("judged", &asks("judge")));

@@ -263,8 +263,10 @@ impl House {
             Some(review) => review.to_owned(),
             // What waits is another agent's affair, and its owner's. One review waits at a time here.
             None => {
-                let listed: Value = serde_json::from_slice(&self.rialto(&["reviews", "list", "--json", "--to", &url])?)?;
-                let mut listed = listed.as_array().into_iter().flatten().filter_map(|review| review.get("id")?.as_str());
+                let listed: Value =
+                    serde_json::from_slice(&self.rialto(&["reviews", "list", "--json", "--to", &url])?)?;
+                let mut listed =
+                    listed.as_array().into_iter().flatten().filter_map(|review| review.get("id")?.as_str());
                 listed.next().context("no review waits")?.to_owned()
             }
         };

@@ -86,7 +86,8 @@ fn opened_at(written_at: Option<i64>, now: i64) -> i64 {
 fn written_at(node: &Node, id: &str) -> Option<i64> {
     let (engagement, number) = id.rsplit_once('/')?;
     let number: usize = number.parse().ok()?;
-    let is_it = |body: &[u8]| matches!(serde_json::from_slice(body), Ok(Step::Dispatched { call, .. }) if call == number);
+    let is_it =
+        |body: &[u8]| matches!(serde_json::from_slice(body), Ok(Step::Dispatched { call, .. }) if call == number);
     node.store.steps(engagement).ok()?.into_iter().find(|noted| is_it(&noted.body)).map(|noted| noted.at)
 }
 

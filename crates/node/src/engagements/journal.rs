@@ -108,7 +108,21 @@ impl Engagements {
         let (seat, registry) = (self.seat(&engaged.id), self.registry(&agent, engagement.begun()));
         let (worked, noted_ms, repeat, asked) = (Worked::default(), 0, None, None);
         let (written, entry, bytes, known) = (0, 0, 0, false);
-        Live { engaged, engagement, agent, registry, seat, written, entry, bytes, known, worked, noted_ms, repeat, asked }
+        Live {
+            engaged,
+            engagement,
+            agent,
+            registry,
+            seat,
+            written,
+            entry,
+            bytes,
+            known,
+            worked,
+            noted_ms,
+            repeat,
+            asked,
+        }
     }
 }
 

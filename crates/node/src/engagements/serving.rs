@@ -217,9 +217,7 @@ fn place_served(engagement: &Engagement) -> Option<String> {
     let (number, call) = engagement.calls().iter().enumerate().find(|(_, call)| !call.is_over())?;
     match &call.progress {
         Progress::Dispatched => Some(number.to_string()),
-        Progress::InReview(stage, review) => {
-            reviewing_agent(&review.reviewer).map(|_| review_place(number, *stage))
-        }
+        Progress::InReview(stage, review) => reviewing_agent(&review.reviewer).map(|_| review_place(number, *stage)),
         Progress::Proposed
         | Progress::Attempted
         | Progress::Reviewed(..)

@@ -35,7 +35,9 @@ impl Engagements {
             Some(held) => self.is_shown(held, caller)?.then_some(&held.by),
             None => None,
         };
-        let (engagement, waits) = (&live.engagement, shown.unwrap_or(&live));
+        let engagement = &live.engagement;
+        // Where an agent reviews, the review that it was asked for is this engagement's own.
+        let waits = shown.filter(|_| engagement.status() == Status::Running).unwrap_or(&live);
         let mut state = Map::new();
         let mut put = |name: &str, value: Value| drop(state.insert(name.to_owned(), value));
         put("id", json!(live.engaged.id));

@@ -260,12 +260,13 @@ pub(crate) fn interrupted(house: &House, engagements: &Engagements, id: &str, to
         user,
         ..Begun::default()
     };
-    let call = ProposedCall { id: "c".into(), name: tool.into(), arguments: "{}".into() };
+    let inputs = json!({"text": "go"});
+    let call = ProposedCall { id: "c".into(), name: tool.into(), arguments: inputs.to_string() };
     let steps = [
         Step::Begun(begun),
         Step::UserSaid { text: "go".into() },
         Step::ModelSaid { text: None, calls: vec![call], usage: Usage::default() },
-        Step::Attempted { call: 0, capability: tool.into(), inputs: json!({}) },
+        Step::Attempted { call: 0, capability: tool.into(), inputs },
         Step::Dispatched { call: 0, identity: Identity::Nobody },
     ];
     let steps = steps.iter().enumerate().map(|(position, step)| Noted {

@@ -316,7 +316,8 @@ async fn a_changed_document_elsewhere_is_for_new_engagements_to_wait_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_call_of_an_agent_elsewhere_is_made_again_when_the_owner_says_so() {
     let house = House::open();
-    let models = "models: {m: {kind: scripted, script: {rules: [{when: {result_of: far}, text: \"{result}\"}]}}}\nmodel: m\n";
+    let models =
+        "models: {m: {kind: scripted, script: {rules: [{when: {result_of: far}, text: \"{result}\"}]}}}\nmodel: m\n";
     let document = agent("clerk", "capabilities: {'oagent://hall.example/agents/far': {user_identity: false}}\n");
     let people = vec![Person { did: OWNER.into(), id: Some("boss".into()), email: None }];
     let hosting = Hosting { people, ..hosting(&house, models, vec![document]) };

@@ -144,7 +144,8 @@ async fn a_review_by_an_agent_that_waits_ends_in_its_time_after_a_restart_too() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_began_an_engagement_is_told_what_one_that_serves_it_waits_for() {
-    for (head, is_theirs) in [("capabilities: {clerk: {}}\n", true), ("capabilities: {clerk: {user_identity: false}}\n", false)]
+    for (head, is_theirs) in
+        [("capabilities: {clerk: {}}\n", true), ("capabilities: {clerk: {user_identity: false}}\n", false)]
     {
         let house = House::open();
         let engagements = open(&house, DELEGATES, documents(head)).await;
@@ -333,7 +334,8 @@ agents: {head: {budget: {seconds: 60}}}
         note: {user_identity: false, input_restriction: {require_review: owner}}}\n";
     let head = "capabilities: {helper: {user_identity: false}, other: {user_identity: false}}\n";
     let house = House::open();
-    let engagements = open(&house, &models, vec![agent("head", head), agent("helper", helper), agent("other", "")]).await;
+    let engagements =
+        open(&house, &models, vec![agent("head", head), agent("helper", helper), agent("other", "")]).await;
     let begun = house.node.clock().millis();
     let id = engagements.begin("head", Some(USER), "delegate").await.unwrap();
     assert_eq!(rested(&engagements, &id).await["status"], "awaiting-review");

@@ -112,12 +112,18 @@ impl Talk {
                 self.tell(step)?;
             }
             *told = steps.len();
-            let (state, known) = self.engagements.state(id, Some(&self.user)).map_err(refused)?;
-            let text = |place: &str| state.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let (status, within) = (text("/status"), text("/within/engagement"));
-            // Where an agent that was asked waits for somebody, that one is asked about.
+            let (mut state, known) = self.engagements.state(id, Some(&self.user)).map_err(refused)?;
+            let text = |state: &Value, place: &str| {
+                state.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned()
+            };
+            let within = text(&state, "/within/engagement");
+            let is_judged = within.is_empty() && text(&state, "/review/reviewer").starts_with("oagent://");
+            // Where an agent that was asked waits, whoever sits here is asked what that one wants to know.
             let waits = if within.is_empty() { id } else { &within };
-            let is_judged = within.is_empty() && text("/review/reviewer").starts_with("oagent://");
+            if waits != id {
+                (state, _) = self.engagements.state(waits, Some(&self.user)).map_err(refused)?;
+            }
+            let status = text(&state, "/status");
             match status.as_str() {
                 _ if status == "running" || is_judged => {
                     let waited = self.engagements.wait(id, Some(known), Duration::from_secs(5));
