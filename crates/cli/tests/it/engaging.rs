@@ -64,7 +64,7 @@ fn a_person_is_asked_what_an_agent_that_was_asked_waits_for() {
     };
     home.file(
         "host.yaml",
-        "tools:\n  post: {kind: static, description: Posts., returns: {}}\n  look: {kind: static, description: Looks., returns: {}}\n\
+        "tools: {post: {kind: static, description: Posts., returns: {}}}\n\
          models: {m: {kind: scripted, script: {rules: [{when: {result_of: clerk}, text: \"{result}\"}, \
          {when: {result_of: post, failed: true}, text: Kept.}, {when: {result_of: post}, text: Sent.}, \
          {when: {offered: clerk}, calls: [{tool: clerk, inputs: {text: go}}]}, \

@@ -43,7 +43,7 @@ pub(super) struct Held {
 impl Held {
     /// A number that is another one whenever something else is to be seen.
     pub(super) fn number(&self, steps: u64) -> u64 {
-        steps | self.mark << STEP_BITS
+        steps | (self.mark << STEP_BITS)
     }
 }
 
