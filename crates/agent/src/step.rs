@@ -170,6 +170,35 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// The step as a journal keeps it, with the milliseconds for which the engagement was worked on by then, where that is
+    /// to be said.
+    pub fn kept(&self, worked_ms: Option<u64>) -> Result<Vec<u8>, serde_json::Error> {
+        match worked_ms {
+            Some(worked_ms) => serde_json::to_vec(&Kept { step: self, worked_ms }),
+            None => serde_json::to_vec(self),
+        }
+    }
+
+    /// For how many milliseconds the engagement was worked on by a step, where the journal says it there.
+    pub fn worked_ms(kept: &[u8]) -> Option<u64> {
+        serde_json::from_slice::<Worked>(kept).ok()?.worked_ms
+    }
+}
+
+#[derive(Serialize)]
+struct Kept<'a> {
+    #[serde(flatten)]
+    step: &'a Step,
+    worked_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct Worked {
+    #[serde(default)]
+    worked_ms: Option<u64>,
+}
+
 /// How an engagement begins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Begun {
@@ -434,6 +463,10 @@ mod tests {
         for step in steps {
             let text = serde_json::to_string(&step).unwrap();
             assert_eq!(serde_json::from_str::<Step>(&text).unwrap(), step, "{text}");
+            assert_eq!(Step::worked_ms(text.as_bytes()), None);
+            let kept = step.kept(Some(1_500)).unwrap();
+            assert_eq!(serde_json::from_slice::<Step>(&kept).unwrap(), step, "{text}");
+            assert_eq!(Step::worked_ms(&kept), Some(1_500));
         }
         let text = serde_json::to_value(Step::Denied { call: 3, why: Why::Arguments }).unwrap();
         assert_eq!(text, json!({"step": "denied", "call": 3, "why": "arguments"}));

@@ -10,7 +10,9 @@
 //! | `hosted` | the agents of this node and what each is given |
 //! | `journal` | an engagement in memory, level with its journal |
 //! | `run`, `perform` | what is next, done and written down |
+//! | `serving` | engagements that serve another one |
 //! | `reviews` | who decides what, and whether they may |
+//! | `alarm` | when the time of a review is over |
 //! | `budget` | what an engagement may use, and what is left of it for one that serves it |
 //! | `stop` | how a node that stops leaves its engagements |
 //! | `ask` | the tool by which an agent puts an intent to this node |
@@ -21,6 +23,7 @@
 //!
 //! INVARIANT: one task at a time moves an engagement. Nobody but its caller and the agent's owner is told that it exists.
 
+mod alarm;
 mod ask;
 mod budget;
 mod guesses;
@@ -31,6 +34,7 @@ mod published;
 mod remotes;
 mod reviews;
 mod run;
+mod serving;
 mod stop;
 mod view;
 mod visits;
@@ -44,6 +48,7 @@ use crate::clock::instant;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
 use agent::{Allowance, Begun, Engagement, Remembered, Step, User};
+use alarm::Alarm;
 use guesses::{GUESSES_MAX, Guesses, Role};
 use host::Toolbox;
 use journal::{Live, Seat, Seen, Survives};
@@ -99,6 +104,7 @@ pub struct Engagements {
     /// Whether the disk was quick when it was last waited for.
     swift: AtomicBool,
     guesses: Guesses,
+    alarm: Alarm,
 }
 
 impl fmt::Debug for Engagements {
@@ -213,24 +219,22 @@ impl Engagements {
         self.cancel_all(engaged, caller.unwrap_or("caller")).await
     }
 
+    /// Ends an engagement and all that serve it. Those that cannot be ended at once hear of it and end by themselves.
     async fn cancel_all(self: &Arc<Self>, engaged: Engaged, by: &str) -> Result<(), Error> {
-        let mut next = Some(engaged);
-        while let Some(engaged) = next.take() {
-            // Whoever moves it now hears of it; if nobody does, it is done here.
-            self.seat(&engaged.id).cancelled.send_replace(Some(by.to_owned()));
+        let (mut left, mut refused) = (vec![engaged.id], None);
+        while let Some(id) = left.pop() {
+            // Whoever moves it now hears of it, and tells whoever serves it; if nobody does, it is done here.
+            self.seat(&id).cancelled.send_replace(Some(by.to_owned()));
             let step = Step::Cancelled { by: by.to_owned() };
-            let ended = self.move_on(&engaged.id, |live| live.record(step).map_err(|_| over().into())).await;
-            match ended {
+            match self.move_on(&id, |live| live.record(step).map_err(|_| over().into())).await {
+                Ok(()) => {}
                 Err(Error::Refusal(refusal)) if refusal.code == "engagement_over" => {}
-                ended => ended?,
+                Err(error @ Error::Refusal(_)) => refused = Some(error),
+                Err(error) => return Err(error),
             }
-            let live = self.load(&engaged.id)?;
-            next = live.engagement.calls().iter().enumerate().rev().find_map(|(call, _)| {
-                let child = child_id(&engaged.id, &call.to_string());
-                self.node.store.engagement(&child).ok().flatten().filter(|child| child.reached != Reached::Over)
-            });
+            left.extend(self.serving(&self.load(&id)?)?);
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
 
     /// Tries again what waited for a user's credentials.
@@ -257,6 +261,7 @@ impl Engagements {
         let mut live = self.load(id)?;
         step(&mut live)?;
         self.write(&mut live, Reached::Running, None, Survives::PowerLoss).await?;
+        self.tell_those_served(&live.engaged)?;
         drop(turn);
         self.start(live);
         Ok(())
@@ -302,11 +307,11 @@ impl Engagements {
     /// The engagement as its journal has it.
     fn load(&self, id: &str) -> Result<Live, Error> {
         let engaged = self.engaged(id)?;
-        let (agent, steps) = (self.document(&engaged.document)?, self.node.store.steps(id)?);
-        let steps: Result<Vec<Step>, _> = steps.iter().map(|noted| serde_json::from_slice(&noted.body)).collect();
+        let (agent, written) = (self.document(&engaged.document)?, self.node.store.steps(id)?);
+        let steps: Result<Vec<Step>, _> = written.iter().map(|noted| serde_json::from_slice(&noted.body)).collect();
         let steps = steps.map_err(|error| Error::fault(format!("a step of `{id}` is not understood: {error}")))?;
         let engagement = Engagement::fold(steps).map_err(|error| Error::fault(format!("`{id}`: {error}")))?;
-        Ok(self.live(engaged, engagement, agent).written())
+        Ok(self.live(engaged, engagement, agent).written(&written))
     }
 
     /// What an agent is reminded of: the last turns with this user, where the operator and the document let it remember.

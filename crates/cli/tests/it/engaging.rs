@@ -55,6 +55,35 @@ fn the_correspondent_sends_what_its_owner_read_and_to_nobody_else() {
 }
 
 #[test]
+fn a_person_is_asked_what_an_agent_that_was_asked_waits_for() {
+    let home = Home::new("delegating");
+    let document = |name: &str, rest: &str| {
+        format!(
+            "kind: openagentspec:v1/agent\nname: {name}\ndescription: Serves.\nintent: You serve.\nowner: boss\n{rest}"
+        )
+    };
+    home.file(
+        "host.yaml",
+        "tools: {post: {kind: static, description: Posts., returns: {}}}\n\
+         models: {m: {kind: scripted, script: {rules: [{when: {result_of: clerk}, text: \"{result}\"}, \
+         {when: {result_of: post, failed: true}, text: Kept.}, {when: {result_of: post}, text: Sent.}, \
+         {when: {offered: clerk}, calls: [{tool: clerk, inputs: {text: go}}]}, \
+         {when: {contains: Judge}, text: Well.}, {when: {offered: post}, calls: [{tool: post, inputs: {}}]}]}}}\nmodel: m\n",
+    );
+    let head = home.file("head.yaml", &document("head", "capabilities: {clerk: {}}\n"));
+    let asks = |whom: &str| {
+        format!("capabilities: {{post: {{user_identity: false, input_restriction: {{require_review: {whom}}}}}}}\n")
+    };
+    home.file("clerk.yaml", &document("clerk", &asks("owner")));
+    // An agent that reviews is at work, and nobody else is asked meanwhile.
+    let judged = home.file("judged.yaml", &document("judged", &asks("judge")));
+    home.file("judge.yaml", &document("judge", "exposes: {approved: 'true'}\n"));
+    for (agent, lines, said) in [(&head, "go\ny\n", "Sent."), (&head, "go\nn\n", "Kept."), (&judged, "go\n", "Sent.")] {
+        home.run_with(&[], lines, &["agent", "run", agent]).exits(0).says(said);
+    }
+}
+
+#[test]
 fn the_buyer_procures_through_an_intent_within_its_budget() {
     let home = Home::new("buyer");
     stock(&home);

@@ -1,6 +1,7 @@
 //! OAS Engagement: a node killed at each step of an engagement's journal, and started again.
 //!
-//! The agent is guarded at both ends, writes something by a tool that may not be repeated, and asks somebody first. The
+//! The agent is guarded at both ends, writes something by a tool that may not be repeated, and asks somebody first; it is
+//! begun with by itself, and by another agent that has it write. The
 //! tools are programs: where a kill is due, one of them kills the node that started it, exactly there; where none runs,
 //! the kill follows the answer that says how far the engagement has come. Then nothing may be lost, and whatever the tool
 //! wrote under one call's name it may have written once.
@@ -28,6 +29,20 @@ const POINTS: [(&str, &str); 9] = [
     ("answered", "at rest"),
 ];
 
+/// The same where another agent asked this one: by the last step of the engagement that serves.
+const SERVED: [(&str, &str); 6] = [
+    ("user_said", "in the input guardrail"),
+    ("review_asked", "at rest"),
+    ("review_decided", "a little later each time"),
+    ("dispatched", "before the effect"),
+    ("dispatched", "after the effect"),
+    ("model_said", "in the output guardrail"),
+];
+
+/// Milliseconds by which a kill comes later each time, and after how many times it comes at once again.
+const LATER_MS: u64 = 2;
+const LATER_ROUNDS: usize = 25;
+
 /// How long an engagement may take to come somewhere.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -37,11 +52,13 @@ pub fn engagements(program: &Program, rounds: usize, progress: &mut dyn FnMut(&F
     let folder = tempfile::tempdir()?;
     let mut house = House::open(program, folder.path())?;
     let mut faults = Faults::default();
-    for (step, moment) in POINTS {
-        for _ in 0..rounds {
-            house.play(step, moment, &mut faults)?;
+    let points = POINTS.map(|(step, moment)| (Whom::Writer, step, moment)).into_iter();
+    for (whom, step, moment) in points.chain(SERVED.map(|(step, moment)| (Whom::Head, step, moment))) {
+        for round in 0..rounds {
+            house.later = Duration::from_millis(LATER_MS * (round % LATER_ROUNDS) as u64);
+            house.play(whom, step, moment, &mut faults)?;
             faults.note("kills");
-            faults.note(&format!("kills after `{step}`, {moment}"));
+            faults.note(&format!("kills after `{step}`{}, {moment}", whom.told()));
             faults.seconds = begun.elapsed().as_secs_f64();
             progress(&faults);
         }
@@ -51,11 +68,38 @@ pub fn engagements(program: &Program, rounds: usize, progress: &mut dyn FnMut(&F
     Ok(faults)
 }
 
-/// A node with one agent, the owner's key, and what the tool wrote.
+/// Whom an engagement is begun with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    /// The agent that writes.
+    Writer,
+    /// The agent that has the other one write.
+    Head,
+}
+
+impl Whom {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Writer => "writer",
+            Self::Head => "head",
+        }
+    }
+
+    fn told(self) -> &'static str {
+        match self {
+            Self::Writer => "",
+            Self::Head => " of one that serves",
+        }
+    }
+}
+
+/// A node with two agents, the owner's key, and what the tool wrote.
 struct House {
     program: Program,
     running: Option<Running>,
     folder: PathBuf,
+    /// How long after a decision the node is killed, where that is not at once.
+    later: Duration,
     /// Every engagement, with the number of effects that it must have had in the end; none where that is unknown.
     begun: BTreeMap<String, Option<usize>>,
 }
@@ -72,6 +116,7 @@ impl House {
             ]),
             running: None,
             folder: folder.to_owned(),
+            later: Duration::ZERO,
             begun: BTreeMap::new(),
         };
         house.rialto(&["keys", "new"])?;
@@ -79,6 +124,7 @@ impl House {
         let owner = key.get("did").and_then(Value::as_str).context("the key has no name")?;
         fs::write(agents.join("host.yaml"), configuration(folder))?;
         fs::write(agents.join("writer.yaml"), document(owner))?;
+        fs::write(agents.join("head.yaml"), delegating(owner))?;
         Ok(house)
     }
 
@@ -102,13 +148,13 @@ impl House {
     }
 
     /// One engagement that is interrupted at a point and then goes on.
-    fn play(&mut self, step: &str, moment: &str, faults: &mut Faults) -> Result<()> {
+    fn play(&mut self, whom: Whom, step: &str, moment: &str, faults: &mut Faults) -> Result<()> {
         let repeatable = moment == "in a call that may be repeated";
         let by_tool = moment.contains("effect") || moment.starts_with("in ");
         if by_tool {
             self.arm(moment)?;
         }
-        let id = self.begin(if repeatable { "look" } else { "write" })?;
+        let id = self.begin(whom, if repeatable { "look" } else { "write" })?;
         self.begun.insert(id.clone(), Some(usize::from(!repeatable)));
         if moment == "at once" && step == "user_said" {
             return self.kill_and_go_on(&id, faults);
@@ -120,6 +166,9 @@ impl House {
             }
             self.approve(&id)?;
             if step == "review_decided" {
+                if moment != "at once" {
+                    std::thread::sleep(self.later);
+                }
                 return self.kill_and_go_on(&id, faults);
             }
         }
@@ -179,9 +228,10 @@ impl House {
         }
     }
 
-    fn begin(&mut self, text: &str) -> Result<String> {
+    fn begin(&mut self, whom: Whom, text: &str) -> Result<String> {
         let body = json!({"text": text}).to_string();
-        let reply = self.node()?.line().send("POST", "/agents/writer", body.as_bytes())?;
+        let path = format!("/agents/{}", whom.name());
+        let reply = self.node()?.line().send("POST", &path, body.as_bytes())?;
         let said: Value = serde_json::from_slice(&reply.body).context("no engagement was begun")?;
         ensure!(reply.status == 303, "{}: {said}", reply.status);
         Ok(said.get("engagement").and_then(Value::as_str).context("the engagement has no name")?.to_owned())
@@ -208,8 +258,18 @@ impl House {
     fn approve(&mut self, id: &str) -> Result<()> {
         // The list of reviews shows so many, and calls that nobody settles here wait in it, too.
         let state = self.come_to(id, &["awaiting-review"])?;
-        let review = state.pointer("/review/id").and_then(Value::as_str).context("no review waits")?.to_owned();
         let url = self.node()?.url.clone();
+        let review = match state.pointer("/review/id").and_then(Value::as_str) {
+            Some(review) => review.to_owned(),
+            // What waits is another agent's affair, and its owner's. One review waits at a time here.
+            None => {
+                let listed: Value =
+                    serde_json::from_slice(&self.rialto(&["reviews", "list", "--json", "--to", &url])?)?;
+                let mut listed =
+                    listed.as_array().into_iter().flatten().filter_map(|review| review.get("id")?.as_str());
+                listed.next().context("no review waits")?.to_owned()
+            }
+        };
         self.rialto(&["reviews", "approve", &review, "--to", &url]).map(|_| ())
     }
 
@@ -231,7 +291,9 @@ impl House {
             if reply.status != 200 {
                 faults.tell(format!("{id} is lost"));
             }
-            let found = effects.iter().filter(|(call, _)| call.starts_with(&id)).map(|(_, count)| count).sum::<usize>();
+            let served = served(&id);
+            let of_it = |call: &str| call.starts_with(&id) || call.starts_with(&served);
+            let found = effects.iter().filter(|(call, _)| of_it(call)).map(|(_, count)| count).sum::<usize>();
             if wanted.is_some_and(|wanted| wanted != found) {
                 faults.tell(format!("{id} had {found} effects"));
             }
@@ -239,6 +301,12 @@ impl House {
         }
         self.kill()
     }
+}
+
+/// The name of the engagement that serves the first call of another one.
+fn served(id: &str) -> String {
+    let digest = store::Hash::of(format!("rialto engagement\n{id}\n0").as_bytes());
+    digest.to_string().chars().take(40).collect()
 }
 
 /// A program that kills the node where it is told to, and writes its call's name down where it has an effect.
@@ -271,6 +339,8 @@ models:
     kind: scripted
     script:
       rules:
+        - {{when: {{result_of: writer}}, text: Delegated.}}
+        - {{when: {{offered: writer}}, calls: [{{tool: writer, inputs: {{text: write}}}}]}}
         - {{when: {{result_of: write}}, text: Written.}}
         - {{when: {{result_of: look}}, text: Looked.}}
         - {{when: {{contains: look}}, calls: [{{tool: look, inputs: {{}}}}]}}
@@ -293,6 +363,19 @@ capabilities:
 guardrails:
   input: {{tool_name: listen, assertion: safe}}
   output: {{tool_name: proofread, assertion: safe}}
+"
+    )
+}
+
+fn delegating(owner: &str) -> String {
+    format!(
+        r"kind: openagentspec:v1/agent
+name: head
+description: Has somebody write.
+intent: You have it written.
+owner: {owner}
+capabilities:
+  writer: {{user_identity: false}}
 "
     )
 }

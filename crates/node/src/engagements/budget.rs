@@ -3,17 +3,65 @@
 //! An engagement that serves another one begins with what was left of the other's budget, and may use that or its own
 //! agent's budget, whichever is less. What it uses is used by the other one as well.
 //!
-//! Time is looked at before everything that is begun, and cuts what is under way when it is over.
+//! Time is looked at before everything that is begun, and cuts what is under way when it is over. It is the time of work
+//! on one message: whoever waits for a person, or for the node to start again, uses none of it, and what was used before is
+//! in the journal (decisions/0290).
 //!
 //! INVARIANT: however agents call each other, the first engagement's budget bounds all of them together.
 
 use super::journal::Live;
+use super::serving::review_place;
 use super::{Engagements, WORK_SECONDS, child_id};
 use crate::clock::Clock;
 use crate::refusal::Error;
 use agent::{Allowance, Begun, Capability, Reviewer, Stage, Step, Target};
 use host::{Budget, Price, Spent};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long an engagement was worked on, and since when it is again. What one that serves it used is added when that one
+/// is done, so while it is at work this one's time stands still.
+#[derive(Debug, Default)]
+pub(super) struct Worked {
+    before: Duration,
+    since: Option<Instant>,
+}
+
+impl Worked {
+    /// So long, and nobody works now.
+    pub(super) fn of(before: Duration) -> Self {
+        Self { before, since: None }
+    }
+
+    /// Somebody works from now on.
+    pub(super) fn go_on(&mut self) {
+        self.since.get_or_insert_with(Clock::monotonic);
+    }
+
+    /// Nobody does.
+    pub(super) fn pause(&mut self) {
+        *self = Self::of(self.total());
+    }
+
+    /// Somebody else has worked so long.
+    pub(super) fn add(&mut self, time: Duration) {
+        self.before = self.before.saturating_add(time);
+    }
+
+    /// Nothing was worked yet.
+    pub(super) fn begin_anew(&mut self) {
+        self.before = Duration::ZERO;
+        self.since = self.since.map(|_| Clock::monotonic());
+    }
+
+    pub(super) fn total(&self) -> Duration {
+        let now = self.since.map(|since| Clock::monotonic().duration_since(since));
+        self.before.saturating_add(now.unwrap_or_default())
+    }
+
+    pub(super) fn millis(&self) -> u64 {
+        u64::try_from(self.total().as_millis()).unwrap_or(u64::MAX)
+    }
+}
 
 /// What an engagement whose time is over failed of.
 pub(super) const SECONDS: &str = "engagement.seconds";
@@ -37,7 +85,7 @@ impl Engagements {
         let mut budget = self.budget(live.agent.name.as_str(), live.engagement.begun());
         budget.time.get_or_insert(Duration::from_secs(WORK_SECONDS));
         let mut spent = self.spent(live)?;
-        spent.time_ms = elapsed(live);
+        spent.time_ms = live.worked.millis();
         let left = budget.left(&spent);
         let time_ms = left.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         Ok(Allowance { tokens: left.tokens, money_micros: left.money_micros, time_ms })
@@ -61,7 +109,7 @@ impl Engagements {
     pub(super) fn time_left(&self, live: &Live) -> Option<Duration> {
         let budget = self.budget(live.agent.name.as_str(), live.engagement.begun());
         let time = budget.time.unwrap_or(Duration::from_secs(WORK_SECONDS));
-        let left = time.checked_sub(Clock::monotonic().duration_since(live.since));
+        let left = time.checked_sub(live.worked.total());
         left.filter(|left| !left.is_zero())
     }
 
@@ -100,7 +148,7 @@ impl Engagements {
                 served.push(child_id(id, &number.to_string()));
             }
             let stages = [Stage::Input, Stage::Output].into_iter().filter(|stage| may_be_an_agent(capability, *stage));
-            served.extend(stages.map(|stage| child_id(id, &format!("{number}/{}", stage.name()))));
+            served.extend(stages.map(|stage| child_id(id, &review_place(number, stage))));
         }
         served
     }
@@ -113,9 +161,4 @@ fn may_be_an_agent(capability: &Capability, stage: Stage) -> bool {
         Stage::Output => &capability.output,
     };
     matches!(restriction.review, Some(Reviewer::Agent(_) | Reviewer::Named(_)))
-}
-
-/// Milliseconds that an engagement is worked on.
-fn elapsed(live: &Live) -> u64 {
-    u64::try_from(Clock::monotonic().duration_since(live.since).as_millis()).unwrap_or(u64::MAX)
 }

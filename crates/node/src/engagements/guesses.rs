@@ -111,7 +111,8 @@ impl Engagements {
         Err(unknown().into())
     }
 
-    fn is(&self, engaged: &Engaged, caller: Option<&str>, role: Role) -> Result<bool, Error> {
+    /// Whether somebody is that to an engagement.
+    pub(super) fn is(&self, engaged: &Engaged, caller: Option<&str>, role: Role) -> Result<bool, Error> {
         let is_caller = || self.is_callers(engaged, caller);
         let is_owner = || Ok::<_, Error>(self.is_owner(self.document(&engaged.document)?.as_ref(), caller));
         match role {

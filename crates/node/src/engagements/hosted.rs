@@ -3,6 +3,7 @@
 //! A document is kept in the store by its digest before anybody can begin an engagement with it, so an engagement goes by
 //! the version that it began with for as long as it lives.
 
+use super::alarm::Alarm;
 use super::ask::{ASK, asking};
 use super::guesses::Guesses;
 use super::remotes::Remotes;
@@ -180,6 +181,7 @@ impl Engagements {
         }
         pin(&node.data, &toolbox.pins()).map_err(|error| broken(&error))?;
         warn(&toolbox);
+        let (alarm, asked) = Alarm::new();
         let mut engagements = Self {
             node,
             toolbox,
@@ -196,6 +198,7 @@ impl Engagements {
             content: configuration.shows_content(),
             swift: AtomicBool::new(true),
             guesses: Guesses::default(),
+            alarm,
         };
         let everything = engagements.everything(agents.iter().map(|(_, agent)| agent.as_ref()));
         for (file, agent) in agents {
@@ -223,6 +226,7 @@ impl Engagements {
         let engagements = Arc::new(engagements);
         engagements.introduce();
         engagements.keep_fresh();
+        engagements.keep_time(asked);
         Ok(engagements)
     }
 

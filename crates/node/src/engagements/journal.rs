@@ -7,12 +7,13 @@
 //! INVARIANT: steps are written in the order in which they were recorded, each once; a step at another place than the
 //! next one is refused by the store, so two tasks can never both move an engagement on.
 
+use super::budget::Worked;
 use super::perform::Asked;
 use super::{Engagements, RUNNING_MAX};
 use crate::clock::Clock;
 use crate::publish::commit_refused;
 use crate::refusal::Error;
-use agent::{Agent, Engagement, Registry, Step};
+use agent::{Agent, Engagement, Progress, Registry, Step};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ pub(super) struct Seat {
     pub(super) turn: Mutex<()>,
     /// How many steps are written.
     pub(super) tick: watch::Sender<u64>,
-    /// Where it has come; nothing when nobody has moved it from here.
+    /// Where it has come; nothing when nobody has moved it from here, or when it is left to one that serves it.
     pub(super) reached: watch::Sender<Option<Reached>>,
     /// Who wants it to end.
     pub(super) cancelled: watch::Sender<Option<String>>,
@@ -84,7 +85,7 @@ pub(super) struct Live {
     pub(super) engagement: Engagement,
     pub(super) agent: Arc<Agent>,
     pub(super) registry: Arc<Registry>,
-    seat: Arc<Seat>,
+    pub(super) seat: Arc<Seat>,
     /// Steps that are written, and the last entry of the store about them.
     written: usize,
     pub(super) entry: u64,
@@ -92,8 +93,9 @@ pub(super) struct Live {
     bytes: usize,
     /// Whether the row beside the journal is there.
     known: bool,
-    /// Since when it is worked on.
-    pub(super) since: Instant,
+    /// How long it was worked on, and what the journal says of that.
+    pub(super) worked: Worked,
+    noted_ms: u64,
     /// A call of which nobody knew what became and that a person wants made again; a crash forgets that.
     pub(super) repeat: Option<usize>,
     /// What the model was last asked; the next time only what came since is added.
@@ -104,16 +106,32 @@ impl Engagements {
     /// A new engagement, of which nothing is written.
     pub(super) fn live(&self, engaged: Engaged, engagement: Engagement, agent: Arc<Agent>) -> Live {
         let (seat, registry) = (self.seat(&engaged.id), self.registry(&agent, engagement.begun()));
-        let (since, repeat, asked) = (Clock::monotonic(), None, None);
+        let (worked, noted_ms, repeat, asked) = (Worked::default(), 0, None, None);
         let (written, entry, bytes, known) = (0, 0, 0, false);
-        Live { engaged, engagement, agent, registry, seat, written, entry, bytes, known, since, repeat, asked }
+        Live {
+            engaged,
+            engagement,
+            agent,
+            registry,
+            seat,
+            written,
+            entry,
+            bytes,
+            known,
+            worked,
+            noted_ms,
+            repeat,
+            asked,
+        }
     }
 }
 
 impl Live {
-    /// The same with everything written.
-    pub(super) fn written(self) -> Self {
-        Self { written: self.engagement.steps().len(), bytes: usize::MAX, known: true, ..self }
+    /// The same with everything written, by these steps.
+    pub(super) fn written(self, steps: &[Noted]) -> Self {
+        let noted_ms = steps.iter().rev().find_map(|noted| Step::worked_ms(&noted.body)).unwrap_or_default();
+        let worked = Worked::of(Duration::from_millis(noted_ms));
+        Self { written: self.engagement.steps().len(), bytes: usize::MAX, known: true, worked, noted_ms, ..self }
     }
 
     /// The same to be looked at only.
@@ -131,14 +149,54 @@ impl Live {
 
     /// Takes a step; it is written with the next [`Engagements::write`].
     pub(super) fn record(&mut self, step: Step) -> Result<(), Error> {
-        self.engagement.record(step).map_err(Error::fault)
+        let gives_time = self.gives_time(&step);
+        self.engagement.record(step).map_err(Error::fault)?;
+        if gives_time {
+            self.worked.begin_anew();
+        }
+        Ok(())
     }
 
-    /// What is not written, with the row beside the journal where that is new or says something else now.
-    fn unwritten(&self, is_changed: bool, at: i64) -> Result<Journal, Error> {
+    /// Whether a step gives the engagement its time anew: a word of the user, or of the owner about a lost call. One that
+    /// serves another has what was left for it, once (decisions/0290).
+    fn gives_time(&self, step: &Step) -> bool {
+        let is_lost = |call: &usize| {
+            let progress = self.engagement.calls().get(*call).map(|call| &call.progress);
+            matches!(progress, Some(Progress::Unknown))
+        };
+        let is_word = match step {
+            Step::UserSaid { .. } => true,
+            Step::Dispatched { call, .. } | Step::Returned { call, .. } => is_lost(call),
+            Step::Begun(_)
+            | Step::GuardrailReturned { .. }
+            | Step::GuardrailHeld { .. }
+            | Step::ModelSaid { .. }
+            | Step::Attempted { .. }
+            | Step::Denied { .. }
+            | Step::ReviewAsked { .. }
+            | Step::ReviewDecided { .. }
+            | Step::CredentialsMissing { .. }
+            | Step::CredentialsArrived { .. }
+            | Step::OutcomeUnknown { .. }
+            | Step::Released { .. }
+            | Step::Withheld { .. }
+            | Step::Asking { .. }
+            | Step::Asked { .. }
+            | Step::Answered { .. }
+            | Step::Failed { .. }
+            | Step::Cancelled { .. } => false,
+        };
+        is_word && self.engagement.begun().allowance.is_none()
+    }
+
+    /// What is not written, with the row beside the journal where that is new or says something else now. The last step
+    /// says how long the engagement was worked on, where that is not said yet.
+    fn unwritten(&self, is_changed: bool, at: i64, worked_ms: u64) -> Result<Journal, Error> {
         let mut journal = Journal::default();
-        for (position, step) in self.engagement.steps().iter().enumerate().skip(self.written) {
-            let body = serde_json::to_vec(step).map_err(Error::fault)?;
+        let steps = self.engagement.steps();
+        for (position, step) in steps.iter().enumerate().skip(self.written) {
+            let is_news = position + 1 == steps.len() && worked_ms != self.noted_ms;
+            let body = step.kept(is_news.then_some(worked_ms)).map_err(Error::fault)?;
             journal.steps.push(Noted { engagement: self.engaged.id.clone(), position: position as u64, at, body });
         }
         if is_changed {
@@ -167,13 +225,18 @@ impl Engagements {
         survives: Survives,
     ) -> Result<(), Error> {
         let is_changed = live.comes_to(reached, asked);
-        let journal = live.unwritten(is_changed, self.node.clock().millis())?;
+        let worked_ms = live.worked.millis();
+        let journal = live.unwritten(is_changed, self.node.clock().millis(), worked_ms)?;
         if !journal.is_empty() {
             live.seat.show(None);
             let bytes: usize = journal.steps.iter().map(|step| step.body.len()).sum();
             live.bytes = live.bytes.saturating_add(bytes);
+            let says_worked = !journal.steps.is_empty();
             live.entry = self.node.store.note(journal).map_err(commit_refused)?;
             (live.known, live.written) = (true, live.engagement.steps().len());
+            if says_worked {
+                live.noted_ms = worked_ms;
+            }
         }
         if survives == Survives::PowerLoss {
             self.settle_entry(live.entry).await?;

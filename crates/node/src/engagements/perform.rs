@@ -11,7 +11,7 @@ use agent::{
     Effect, Engagement, Failure, Identity, Message, Outcome, ProposedCall, Registry, Review, Step, Target, Transcript,
     Usage, functions,
 };
-use host::{Arguments, ToolError};
+use host::{Arguments, Finish, ToolError};
 use json::{Value, json};
 use std::sync::Arc;
 use store::Reached;
@@ -176,7 +176,10 @@ impl Engagements {
                 span.record("gen_ai.usage.input_tokens", reply.usage.input_tokens);
                 span.record("gen_ai.usage.output_tokens", reply.usage.output_tokens);
                 self.show(&span, "gen_ai.output.messages", || json!({"text": reply.text, "calls": reply.calls}));
-                live.record(said(&live.agent.clone(), reply))
+                let cut = cut(&reply, tokens_left);
+                live.record(said(&live.agent.clone(), reply))?;
+                // What it said stands in the journal, for the owner and the budget; nothing follows from it.
+                cut.map_or(Ok(()), |failed| live.record(failed))
             }
             Err(error) => {
                 let detail = Some(format!("{}: {error}", error.code()));
@@ -321,6 +324,20 @@ fn said(agent: &agent::Agent, reply: host::Reply) -> Step {
     });
     let usage = Usage { input_tokens: reply.usage.input_tokens, output_tokens: reply.usage.output_tokens };
     Step::ModelSaid { text: reply.text, calls: calls.collect(), usage }
+}
+
+/// How an engagement fails of a reply that is not whole: half an answer is none, and half a list of calls is not what the
+/// model wanted.
+fn cut(reply: &host::Reply, tokens_left: Option<u64>) -> Option<Step> {
+    let failed = |failure, detail: &str| Some(Step::Failed { failure, detail: Some(detail.to_owned()) });
+    match reply.finish {
+        Finish::Length if tokens_left.is_some_and(|left| reply.usage.output_tokens >= left) => {
+            failed(Failure::Limit, "engagement.tokens")
+        }
+        Finish::Length => failed(Failure::Model, "the reply was longer than the model may write"),
+        Finish::Filtered => failed(Failure::Model, "the provider held something back"),
+        Finish::Stop | Finish::Calls | Finish::Other(_) => None,
+    }
 }
 
 /// What an agent is given that reviews a call.

@@ -8,6 +8,7 @@
 use super::guesses::Role;
 use super::journal::{Live, Survives};
 use super::perform::review_text;
+use super::serving::{review_place, reviewing_agent};
 use super::{Engagements, LISTED_MAX, unknown};
 use crate::refusal::{Class, Error, Refusal};
 use agent::{Decision, Outcome, Progress, Review, Stage, Step};
@@ -69,19 +70,19 @@ impl Engagements {
             live.record(decided(Decision::Expired, None))?;
             return Ok(true);
         }
-        if let Some(name) = review.reviewer.strip_prefix("oagent://") {
+        if let Some(name) = reviewing_agent(&review.reviewer) {
             // Asked before it begins: a restart finds the question in the journal.
             self.write(live, Reached::Running, None, Survives::Kill).await?;
             let object = live.engagement.object_at(&live.agent, call, stage);
             let capability = live.engagement.calls().get(call).and_then(|call| call.capability.clone());
             let text = review_text(stage.name(), &capability.unwrap_or_default(), &object);
-            let place = format!("{call}/{}", stage.name());
+            let place = review_place(call, stage);
             if let Some(approved) = self.verdict_of(live, &place, name, &text).await? {
                 let decision = if approved { Decision::Approved } else { Decision::Rejected };
                 live.record(decided(decision, Some(review.reviewer.clone())))?;
                 return Ok(true);
             }
-            self.write(live, Reached::Waiting, None, Survives::PowerLoss).await?;
+            self.leave(live).await?;
         } else {
             let asked = Some((review.reviewer.clone(), due));
             self.write(live, Reached::Waiting, asked, Survives::PowerLoss).await?;

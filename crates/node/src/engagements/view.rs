@@ -3,25 +3,41 @@
 //! INVARIANT: what was withheld stands in the audit trail and nowhere else; a failure is told by its code.
 
 use super::guesses::Role;
+use super::journal::Seat;
+use super::serving::Held;
 use super::{Engagements, LISTED_MAX, WAIT_MS_MAX};
 use crate::clock::instant;
 use crate::refusal::Error;
-use agent::{Status, Step};
+use agent::{Engagement, Status, Step};
 use json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Engaged, Noted};
+use store::{Engaged, Noted, Reached};
 use tokio::time::timeout;
 
 impl Engagements {
-    /// How an engagement stands, and after how many steps.
+    /// How an engagement stands, and a number that is another one whenever something else is to be seen: its steps, where
+    /// nothing that serves it waits.
+    ///
+    /// While one that serves it waits for a person, it has that one's status; what is waited for and where is told to whom
+    /// that one is told (decisions/0291).
     pub fn state(&self, id: &str, caller: Option<&str>) -> Result<(Value, u64), Error> {
         self.sought(id, caller, Role::Party)?;
         let live = match self.resting(id) {
             Some(seen) => seen,
             None => Arc::new(self.load(id)?.seen()),
         };
-        let (engagement, status) = (&live.engagement, live.engagement.status());
+        let held = self.held(id, &live.engagement)?;
+        let steps = live.engagement.steps().len() as u64;
+        let number = held.as_ref().map_or(steps, |held| held.number(steps));
+        let status = standing(&live.engagement, held.as_ref());
+        let shown = match &held {
+            Some(held) => self.is_shown(held, caller)?.then_some(&held.by),
+            None => None,
+        };
+        let engagement = &live.engagement;
+        // Where an agent reviews, the review that it was asked for is this engagement's own.
+        let waits = shown.filter(|_| engagement.status() == Status::Running).unwrap_or(&live);
         let mut state = Map::new();
         let mut put = |name: &str, value: Value| drop(state.insert(name.to_owned(), value));
         put("id", json!(live.engaged.id));
@@ -38,8 +54,11 @@ impl Engagements {
         if let Some(failure) = engagement.failure() {
             put("error", json!({"code": failure.code(), "message": told(failure)}));
         }
-        if let Some((_, stage, review)) = engagement.pending_review() {
-            let since = self.since(id, &review.id)?;
+        if let Some(by) = shown {
+            put("within", json!({"engagement": by.engaged.id, "agent": by.engaged.agent}));
+        }
+        if let Some((_, stage, review)) = waits.engagement.pending_review() {
+            let since = self.since(&waits.engaged.id, &review.id)?;
             put(
                 "review",
                 json!({
@@ -48,10 +67,10 @@ impl Engagements {
                 }),
             );
         }
-        if status == Status::AwaitingCredentials {
-            let lacking = engagement.calls().iter().find(|call| call.lacks_credentials);
+        if waits.engagement.status() == Status::AwaitingCredentials {
+            let lacking = waits.engagement.calls().iter().find(|call| call.lacks_credentials);
             let capability = lacking.and_then(|call| call.capability.as_deref());
-            let known = capability.and_then(|key| live.agent.capability(key));
+            let known = capability.and_then(|key| waits.agent.capability(key));
             let tool = known.and_then(|known| self.toolbox.tool(&known.reference.to_string()));
             let mut missing = json!({"code": "consent_required", "capability": capability});
             let consent = tool.and_then(|tool| tool.remarks().consent.clone());
@@ -60,7 +79,7 @@ impl Engagements {
             }
             put("credentials", missing);
         }
-        Ok((Value::Object(state), engagement.steps().len() as u64))
+        Ok((Value::Object(state), number))
     }
 
     fn since(&self, id: &str, review_id: &str) -> Result<Option<String>, Error> {
@@ -72,17 +91,17 @@ impl Engagements {
         Ok(asked.map(|noted| instant(noted.at).to_string()))
     }
 
-    /// Waits until an engagement rests or is over, has more steps than these where somebody watches, or the time is over.
-    pub async fn wait(&self, id: &str, beyond: Option<u64>, patience: Duration) -> Result<(), Error> {
+    /// Waits until an engagement rests or is over; where somebody watches, until there is something else to be seen than
+    /// under this number; or until the time is over.
+    pub async fn wait(&self, id: &str, known: Option<u64>, patience: Duration) -> Result<(), Error> {
         let seat = self.seat(id);
         let waiting = async {
-            match beyond {
-                Some(beyond) => {
+            match known {
+                Some(known) => {
                     let mut ticks = seat.tick.subscribe();
                     loop {
-                        let known = *ticks.borrow_and_update();
-                        let steps = if known > 0 { known } else { self.node.store.step_count(id)? };
-                        if steps > beyond || ticks.changed().await.is_err() {
+                        let steps = *ticks.borrow_and_update();
+                        if self.number(id, &seat, steps)? != known || ticks.changed().await.is_err() {
                             break;
                         }
                     }
@@ -91,9 +110,12 @@ impl Engagements {
                 None => {
                     let mut reached = seat.reached.subscribe();
                     loop {
-                        let known = *reached.borrow_and_update();
-                        let known = known.map_or_else(|| self.engaged(id).map(|engaged| engaged.reached), Ok)?;
-                        if known != store::Reached::Running || reached.changed().await.is_err() {
+                        let come = *reached.borrow_and_update();
+                        let rests = match come {
+                            Some(come) => come != Reached::Running,
+                            None => self.engaged(id)?.reached != Reached::Running || self.held_at(id)?.is_some(),
+                        };
+                        if rests || reached.changed().await.is_err() {
                             break;
                         }
                     }
@@ -104,6 +126,19 @@ impl Engagements {
         timeout(patience.min(Duration::from_millis(WAIT_MS_MAX)), waiting).await.unwrap_or(Ok(()))
     }
 
+    /// The number that [`Self::state`] gives now, after so many steps; nought where nobody moved it from here.
+    fn number(&self, id: &str, seat: &Seat, steps: u64) -> Result<u64, Error> {
+        let steps = if steps > 0 { steps } else { self.node.store.step_count(id)? };
+        let is_left = seat.reached.borrow().is_none() && self.engaged(id)?.reached == Reached::Running;
+        let held = if is_left { self.held_at(id)? } else { None };
+        Ok(held.map_or(steps, |held| held.number(steps)))
+    }
+
+    /// What holds an engagement up, looked up by its name.
+    fn held_at(&self, id: &str) -> Result<Option<Held>, Error> {
+        self.held(id, &self.load(id)?.engagement)
+    }
+
     /// The last engagements of a caller, the last one first.
     pub fn engagements(&self, caller: &str) -> Result<Vec<Value>, Error> {
         let listed = self.node.store.engagements_of(caller, LISTED_MAX)?;
@@ -112,9 +147,10 @@ impl Engagements {
 
     fn summary(&self, engaged: &Engaged) -> Result<Value, Error> {
         let live = self.load(&engaged.id)?;
+        let held = self.held(&engaged.id, &live.engagement)?;
         Ok(json!({
             "id": engaged.id, "agent": engaged.agent, "started_at": live.engagement.begun().started_at,
-            "status": live.engagement.status().name(),
+            "status": standing(&live.engagement, held.as_ref()).name(),
         }))
     }
 
@@ -134,6 +170,14 @@ impl Engagements {
             "id": engaged.id, "agent": engaged.agent, "document": engaged.document, "caller": engaged.caller,
             "parent": parent, "steps": steps?,
         }))
+    }
+}
+
+/// Where an engagement stands: as one that serves it, where that waits for a person and this one for nobody else.
+fn standing(engagement: &Engagement, held: Option<&Held>) -> Status {
+    match (engagement.status(), held) {
+        (Status::Running, Some(held)) => held.by.engagement.status(),
+        (status, _) => status,
     }
 }
 

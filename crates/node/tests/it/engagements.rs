@@ -249,7 +249,7 @@ async fn a_review_outlives_the_node_and_the_document_that_it_began_with_stays() 
 }
 
 /// What a node that was killed in the middle of a call leaves behind.
-fn interrupted(house: &House, engagements: &Engagements, id: &str, tool: &str) {
+pub(crate) fn interrupted(house: &House, engagements: &Engagements, id: &str, tool: &str) {
     let document = engagements.agent("clerk").unwrap().agent.digest().to_owned();
     let user = Some(User { id: USER.into(), email: None });
     let begun = Begun {
@@ -260,12 +260,13 @@ fn interrupted(house: &House, engagements: &Engagements, id: &str, tool: &str) {
         user,
         ..Begun::default()
     };
-    let call = ProposedCall { id: "c".into(), name: tool.into(), arguments: "{}".into() };
+    let inputs = json!({"text": "go"});
+    let call = ProposedCall { id: "c".into(), name: tool.into(), arguments: inputs.to_string() };
     let steps = [
         Step::Begun(begun),
         Step::UserSaid { text: "go".into() },
         Step::ModelSaid { text: None, calls: vec![call], usage: Usage::default() },
-        Step::Attempted { call: 0, capability: tool.into(), inputs: json!({}) },
+        Step::Attempted { call: 0, capability: tool.into(), inputs },
         Step::Dispatched { call: 0, identity: Identity::Nobody },
     ];
     let steps = steps.iter().enumerate().map(|(position, step)| Noted {

@@ -1,9 +1,11 @@
 //! What hosted agents share: budgets, memory, the end of a node, versions of agents elsewhere, and credentials.
 
-use crate::engagements::{House, OTHER, OWNER, SCRIPT, USER, agent, hosting, lines, open, refused, steps, until};
+use crate::engagements::{
+    House, OTHER, OWNER, SCRIPT, USER, agent, hosting, interrupted, lines, open, refused, steps, until,
+};
 use host::{Body, Http, HttpError, HttpRequest, HttpResponse, Pending};
 use json::{Value, json};
-use node::{Clock, Config, Decided, Engagements, LISTED_MAX, Node, Settled};
+use node::{Clock, Config, Decided, Engagements, Hosting, LISTED_MAX, Node, Person, Settled};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -309,6 +311,54 @@ async fn a_changed_document_elsewhere_is_for_new_engagements_to_wait_for() {
     let again = opened(elsewhere).await.unwrap();
     assert_eq!(said(&again, &early).await, "Far.", "a restart changes nothing");
     assert_eq!(said(&again, &late).await, "Not allowed.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_call_of_an_agent_elsewhere_is_made_again_when_the_owner_says_so() {
+    let house = House::open();
+    let models =
+        "models: {m: {kind: scripted, script: {rules: [{when: {result_of: far}, text: \"{result}\"}]}}}\nmodel: m\n";
+    let document = agent("clerk", "capabilities: {'oagent://hall.example/agents/far': {user_identity: false}}\n");
+    let people = vec![Person { did: OWNER.into(), id: Some("boss".into()), email: None }];
+    let hosting = Hosting { people, ..hosting(&house, models, vec![document]) };
+    let elsewhere = Arc::new(Elsewhere(Mutex::new(far("Answers from afar."))));
+    let engagements = Engagements::open_through(Arc::clone(&house.node), hosting, elsewhere).await.unwrap();
+    interrupted(&house, &engagements, "one", "far");
+    assert_eq!(engagements.resume().unwrap(), 1);
+    until(&engagements, "one", "outcome-unknown").await;
+    engagements.settle("one", 0, OWNER, Settled::Repeat).await.unwrap();
+    assert_eq!(until(&engagements, "one", "completed").await["result"]["text"], "Far.");
+}
+
+/// A provider whose reply ends for this reason.
+struct Ends(&'static str);
+
+impl Http for Ends {
+    fn send(&self, _: HttpRequest) -> Pending<'_, Result<HttpResponse, HttpError>> {
+        let reply = json!({
+            "choices": [{"message": {"role": "assistant", "content": "The answer is"}, "finish_reason": self.0}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 3},
+        });
+        let body = Box::new(Whole(Some(reply.to_string().into_bytes())));
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        Box::pin(std::future::ready(Ok(HttpResponse { status: 200, headers, body })))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_was_cut_or_held_back_is_no_answer() {
+    for (reason, code) in [("stop", None), ("length", Some("model_failed")), ("content_filter", Some("model_failed"))] {
+        let house = House::open();
+        let models = "models: {m: {kind: openai, url: 'https://models.example/v1', model: m}}\nmodel: m\n";
+        let hosting = hosting(&house, models, vec![agent("clerk", "")]);
+        let engagements = Engagements::open_through(Arc::clone(&house.node), hosting, Arc::new(Ends(reason))).await;
+        let engagements = engagements.unwrap();
+        let id = engagements.begin("clerk", Some(USER), "go").await.unwrap();
+        engagements.wait(&id, None, Duration::from_secs(25)).await.unwrap();
+        let (state, _) = engagements.state(&id, Some(USER)).unwrap();
+        assert_eq!(state.pointer("/error/code").and_then(Value::as_str), code, "{reason}: {state:#}");
+        assert_eq!(state.to_string().contains("The answer is"), code.is_none(), "{reason}: {state:#}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,6 +26,7 @@ mod questions;
 mod repetition;
 mod replay;
 mod secrets;
+mod serving;
 mod timing;
 mod trust_order;
 mod versions;

@@ -112,15 +112,25 @@ impl Talk {
                 self.tell(step)?;
             }
             *told = steps.len();
-            let (state, known) = self.engagements.state(id, Some(&self.user)).map_err(refused)?;
-            let status = state.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let (mut state, known) = self.engagements.state(id, Some(&self.user)).map_err(refused)?;
+            let text = |state: &Value, place: &str| {
+                state.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned()
+            };
+            let within = text(&state, "/within/engagement");
+            let is_judged = within.is_empty() && text(&state, "/review/reviewer").starts_with("oagent://");
+            // Where an agent that was asked waits, whoever sits here is asked what that one wants to know.
+            let waits = if within.is_empty() { id } else { &within };
+            if waits != id {
+                (state, _) = self.engagements.state(waits, Some(&self.user)).map_err(refused)?;
+            }
+            let status = text(&state, "/status");
             match status.as_str() {
-                "running" => {
+                _ if status == "running" || is_judged => {
                     let waited = self.engagements.wait(id, Some(known), Duration::from_secs(5));
                     self.runtime.block_on(waited).map_err(refused)?;
                 }
-                "awaiting-review" => self.review(id, answer)?,
-                "outcome-unknown" => self.settle(id, answer)?,
+                "awaiting-review" => self.review(waits, answer)?,
+                "outcome-unknown" => self.settle(waits, answer)?,
                 "awaiting-credentials" => {
                     let consent = state.pointer("/credentials/consent").and_then(Value::as_str);
                     let consent = consent.map(|link| format!("consent at {}, then ", shown(link))).unwrap_or_default();
