@@ -81,7 +81,13 @@ async fn a_kill_between_the_last_word_of_one_that_serves_and_the_next_of_the_oth
         let house = House::open();
         let engagements = open(&house, DELEGATES, documents("capabilities: {clerk: {}}\n")).await;
         let id = engagements.begin("head", Some(USER), "delegate").await.unwrap();
-        assert_eq!(rested(&engagements, &id).await["status"], "awaiting-review");
+        for _ in 0..600 {
+            if !engagements.reviews(OWNER, None).unwrap().reviews.is_empty() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        engagements.wait(&id, None, Duration::from_secs(25)).await.unwrap();
         let (child, _, digest) = waiting(&engagements);
         assert_eq!(child, serving(&id, "0"));
         drop(engagements);
