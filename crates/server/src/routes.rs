@@ -244,7 +244,9 @@ async fn intent(
         },
     };
     let answered = async {
-        if let Some(Extension(invitation)) = invitation.filter(|_| sse::is_wanted(headers.get(ACCEPT))) {
+        // decisions/0094: an intent that stays open is acknowledged, whatever its sender takes; its journal is streamed.
+        let streamed = sse::is_wanted(headers.get(ACCEPT)) && !shared.node.stays_open(&bytes);
+        if let Some(Extension(invitation)) = invitation.filter(|_| streamed) {
             let stream = shared.node.stream_for(caller.as_ref(), &bytes, sse::last(&headers)).await?;
             let (outlet, response) = sse::open();
             let response = shared.noticed(response, stream.notice());
