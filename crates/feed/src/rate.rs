@@ -39,6 +39,17 @@ impl Bucket {
         }
         fits
     }
+
+    /// Counts what was told before, at these times.
+    pub fn recall(&mut self, times: Vec<i64>) {
+        self.times.extend(times);
+        self.times.make_contiguous().sort_unstable();
+    }
+
+    /// Whether there was nothing in the last minute.
+    pub fn is_idle(&self, now: i64) -> bool {
+        self.times.back().is_none_or(|time| wait(*time, now) == 0)
+    }
 }
 
 /// A record that waits to be told: from which revision to which, by number; nought where there is none.
@@ -93,6 +104,17 @@ mod tests {
         assert_eq!((0..100).filter(|_| bucket.take(0, 60)).count(), 60);
         assert!(!bucket.take(59_999, 60));
         assert_eq!((0..100).filter(|_| bucket.take(60_000, 60)).count(), 60);
+    }
+
+    #[test]
+    fn what_was_told_before_counts_in_its_minute() {
+        let mut bucket = Bucket::default();
+        assert!(bucket.is_idle(0));
+        bucket.recall(vec![30_000, 10_000]);
+        bucket.recall(vec![20_000]);
+        assert!(!bucket.take(40_000, 3) && !bucket.is_idle(40_000));
+        assert!(bucket.take(70_000, 3) && !bucket.take(70_000, 3));
+        assert!(!bucket.is_idle(129_999) && bucket.is_idle(130_000));
     }
 
     #[test]

@@ -28,14 +28,14 @@ use crate::gate::Viewer;
 use crate::identity::Identity;
 use crate::outbound::registrable;
 use crate::refusal::Error;
-use aql::{Intent, Limits, OverBudget};
-use feed::{Audience, Bucket};
+use aql::{Intent, Limits, OverBudget, Signals};
+use feed::{Audience, Bucket, rate};
 use json::Document;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::{Event, Phase, Sequence, Standing, Store, Subscription};
 use tokio::sync::broadcast;
 use tree::Tree;
@@ -49,6 +49,8 @@ const STRIDE: usize = 1_000;
 const RECENT: usize = 64;
 /// How long the task sleeps when nobody wants to know anything.
 const REST: Duration = Duration::from_secs(3600);
+/// How long a subscriber is told anything before it is looked at again whether his key is still his.
+const RECHECK: Duration = Duration::from_secs(300);
 
 /// The standing intents, and what is needed to tell them anything.
 #[derive(Debug)]
@@ -61,6 +63,11 @@ pub(crate) struct Feeds {
     retention_days: u32,
     state: Mutex<State>,
     readers: Mutex<HashMap<u64, Readers>>,
+    /// When the key behind each standing intent was last looked at; not written here, when the node was started.
+    checks: Mutex<HashMap<u64, Arc<Checked>>>,
+    opened: Instant,
+    /// When everything in the log had last been delivered, in milliseconds since 1970; nought until then.
+    level_at: AtomicI64,
     webhooks: Webhooks,
     /// Whether the tree must be made again.
     felled: AtomicBool,
@@ -80,6 +87,10 @@ struct State {
     domains: HashMap<String, usize>,
     /// Those for whom something waits.
     lagging: BTreeSet<u64>,
+    /// Those whose journals have no room.
+    full: BTreeSet<u64>,
+    /// Principals without a standing intent, until the minute in which they were told something is over.
+    parted: BTreeSet<String>,
     /// Everything up to this change was delivered.
     position: Sequence,
     /// What of it is on disk.
@@ -117,8 +128,17 @@ struct Live {
     viewer: Viewer,
     /// Whether its filter only says what a record must not have.
     unfiled: bool,
+    /// Whether its journal began with the answer as it stood.
+    is_whole: bool,
     /// Records on which its filter ran out of fuel.
     undecided: u64,
+}
+
+impl Live {
+    /// Whether it depends on what others say of a record.
+    fn asks_others(&self) -> bool {
+        self.intent.quality_floor != Signals::default()
+    }
 }
 
 /// Those who read a journal just now.
@@ -126,6 +146,22 @@ struct Live {
 struct Readers {
     sender: broadcast::Sender<Signal>,
     count: usize,
+}
+
+/// When the key behind a standing intent was last looked at, for all who read its journal, however often they come.
+#[derive(Debug)]
+struct Checked(Mutex<Instant>);
+
+impl Checked {
+    /// Whether it is time again; whoever is told so looks at it.
+    fn is_due(&self) -> bool {
+        let mut at = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = at.elapsed() >= RECHECK;
+        if due {
+            *at = Clock::monotonic();
+        }
+        due
+    }
 }
 
 /// What readers hear.
@@ -159,6 +195,8 @@ impl Feeds {
             principals: HashMap::new(),
             domains: HashMap::new(),
             lagging: BTreeSet::new(),
+            full: BTreeSet::new(),
+            parted: BTreeSet::new(),
             position,
             persisted: position,
             kept_at: 0,
@@ -175,6 +213,7 @@ impl Feeds {
             state.next = number + 1;
             for some in &some {
                 webhooks.extend(brought.remove(&some.number).map(|webhook| (some.number, some.id.clone(), webhook)));
+                state.recall(&some.principal, told_lately(&store, some, clock.millis())?);
             }
             for subscription in some.into_iter().filter(|some| some.standing.phase != Phase::Ended) {
                 if store.pending_count(subscription.number)? > 0 {
@@ -194,6 +233,9 @@ impl Feeds {
             retention_days,
             state: Mutex::new(state),
             readers: Mutex::default(),
+            checks: Mutex::default(),
+            opened: Clock::monotonic(),
+            level_at: AtomicI64::new(0),
             webhooks: Webhooks::new(webhooks),
             felled: AtomicBool::new(false),
             roused: Condvar::new(),
@@ -206,12 +248,25 @@ impl Feeds {
     }
 
     fn readers(&self) -> MutexGuard<'_, HashMap<u64, Readers>> {
-        self.readers.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn checks(&self) -> MutexGuard<'_, HashMap<u64, Arc<Checked>>> {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When the key behind a standing intent was last looked at.
+    fn checked(&self, number: u64) -> Arc<Checked> {
+        let unknown = || Arc::new(Checked(Mutex::new(self.opened)));
+        Arc::clone(self.checks().entry(number).or_insert_with(unknown))
     }
 
     /// Tells those who read along, and whoever brings it.
     fn signal(&self, number: u64, signal: Signal) {
         self.webhooks.ring(number);
+        if matches!(signal, Signal::Ended) {
+            self.checks().remove(&number);
+        }
         if let Some(readers) = self.readers().get(&number) {
             // Nobody listens when all have just gone.
             let _ = readers.sender.send(signal);
@@ -228,6 +283,11 @@ impl Feeds {
         self.webhooks.figures()
     }
 
+    /// How many journals are full, so that their subscribers are told nothing.
+    pub(crate) fn full_journals(&self) -> Result<usize, Error> {
+        Ok(self.state()?.full.len())
+    }
+
     /// How many standing intents there are, and how many changes of the log they are not told of yet.
     pub(crate) fn gauge(&self) -> Result<(usize, u64), Error> {
         let state = self.state()?;
@@ -238,6 +298,7 @@ impl Feeds {
 
 impl State {
     fn take_in(&mut self, subscription: Subscription, intent: Intent) -> Result<(), Error> {
+        let is_whole = intent.quality_floor != Signals::default() && began_whole(&subscription.acknowledgement);
         let Subscription { number, id, issuer, principal, start, expires_at, standing, .. } = subscription;
         let did = Did::parse(&issuer).map_err(Error::fault)?;
         let domain = domain_of(&did);
@@ -252,8 +313,20 @@ impl State {
             *self.domains.entry(domain.clone()).or_default() += 1;
         }
         let viewer = Viewer::Named(did);
-        let live =
-            Live { id, issuer, principal, domain, start, expires_at, standing, intent, viewer, unfiled, undecided: 0 };
+        let live = Live {
+            id,
+            issuer,
+            principal,
+            domain,
+            start,
+            expires_at,
+            standing,
+            intent,
+            viewer,
+            unfiled,
+            is_whole,
+            undecided: 0,
+        };
         self.live.insert(number, live);
         Ok(())
     }
@@ -262,6 +335,7 @@ impl State {
         let live = self.live.remove(&number)?;
         self.audience.remove(number);
         self.lagging.remove(&number);
+        self.full.remove(&number);
         if let Some(numbers) = self.issuers.get_mut(&live.issuer) {
             numbers.remove(&number);
             if numbers.is_empty() {
@@ -272,7 +346,7 @@ impl State {
             account.subscriptions -= 1;
             account.unfiled -= usize::from(live.unfiled);
             if account.subscriptions == 0 {
-                self.principals.remove(&live.principal);
+                self.parted.insert(live.principal.clone());
             }
         }
         if let Some(domain) = &live.domain
@@ -285,6 +359,52 @@ impl State {
         }
         Some(live)
     }
+
+    /// Counts what a principal was told before the node was started.
+    fn recall(&mut self, principal: &str, times: Vec<i64>) {
+        if !times.is_empty() {
+            self.principals.entry(principal.to_owned()).or_default().told.recall(times);
+            self.parted.insert(principal.to_owned());
+        }
+    }
+
+    /// Forgets principals who have no standing intent and were told nothing for a minute. Whoever withdraws and begins
+    /// anew is told no more for it.
+    fn forget_parted(&mut self, now: i64) {
+        let principals = &mut self.principals;
+        self.parted.retain(|principal| {
+            let Some(account) = principals.get_mut(principal) else { return false };
+            let parted = account.subscriptions == 0;
+            let over = parted && account.told.is_idle(now);
+            if over {
+                principals.remove(principal);
+            }
+            parted && !over
+        });
+    }
+}
+
+/// Whether a subscriber was promised to begin with the answer as it stood.
+fn began_whole(acknowledgement: &[u8]) -> bool {
+    let document = Document::parse(acknowledgement, &json::Limits::OURS);
+    document.is_ok_and(|document| document.root().get("snapshot").is_some())
+}
+
+/// When a subscriber was told something in the last minute.
+fn told_lately(store: &Store, subscription: &Subscription, now: i64) -> Result<Vec<i64>, Error> {
+    let standing = &subscription.standing;
+    let mut times = Vec::new();
+    if standing.phase == Phase::Ended && rate::wait(standing.ended_at, now) == 0 {
+        return Ok(times);
+    }
+    for cursor in (standing.first..=standing.cursor).rev() {
+        match store.event_time(subscription.number, cursor)? {
+            // What a journal began with does not count, and stands before the rest.
+            Some(at) if at > 0 && rate::wait(at, now) > 0 => times.push(at),
+            _ => break,
+        }
+    }
+    Ok(times)
 }
 
 /// The registrable domain that a DID lives in, when it lives in one.

@@ -308,6 +308,11 @@ impl Node {
         self.feeds.gauge()
     }
 
+    /// How many journals of standing intents are full, so that their subscribers are told nothing.
+    pub fn full_journals(&self) -> Result<usize, Error> {
+        self.feeds.full_journals()
+    }
+
     /// Figures about what is brought to subscribers.
     pub fn brought(&self) -> Brought {
         self.feeds.brought_figures()

@@ -19,7 +19,7 @@ macro_rules! schemas {
 }
 
 /// The schemas of the documents that go in and out.
-const SCHEMAS: [(&str, &str); 30] = schemas![
+const SCHEMAS: [(&str, &str); 31] = schemas![
     "oap-intent.schema.json",
     "oap-intent-response.schema.json",
     "oap-aql-decision.schema.json",
@@ -46,6 +46,7 @@ const SCHEMAS: [(&str, &str); 30] = schemas![
     "rialto-subscription-events.schema.json",
     "rialto-subscription-state.schema.json",
     "rialto-manifest-event.schema.json",
+    "rialto-heartbeat.schema.json",
     "rialto-discover-request.schema.json",
     "rialto-discover.schema.json",
     "rialto-receipt-verification.schema.json",

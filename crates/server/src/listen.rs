@@ -52,6 +52,8 @@ pub struct Patience {
     pub answer: Duration,
     /// For requests under way when the node stops.
     pub farewell: Duration,
+    /// For the next event of a journal, before a stream says that there is none.
+    pub silence: Duration,
 }
 
 impl Default for Patience {
@@ -63,6 +65,7 @@ impl Default for Patience {
             body: Duration::from_millis(EDGE.body_ms),
             answer: Duration::from_millis(node::CALL_MS_MAX),
             farewell: Duration::from_secs(10),
+            silence: Duration::from_millis(node::HEARTBEAT_MS),
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) struct Metrics {
     sequence: Gauge,
     standing: Gauge,
     undelivered: Gauge,
+    full: Gauge,
     brought: Vec<(Figure, Gauge)>,
 }
 
@@ -57,9 +58,10 @@ impl Metrics {
         registry.register("http_request_seconds", "Time to answer, by route", seconds.clone());
         registry.register("candidates", "Candidates by collection", records.clone());
         registry.register("log_sequence", "The last change in the log", sequence.clone());
-        let (standing, undelivered) = (Gauge::default(), Gauge::default());
+        let (standing, undelivered, full) = (Gauge::default(), Gauge::default(), Gauge::default());
         registry.register("subscriptions", "Standing intents", standing.clone());
         registry.register("undelivered_changes", "Changes that subscribers are not told of yet", undelivered.clone());
+        registry.register("full_journals", "Standing intents whose journals have no room", full.clone());
         let figures: [(&str, &str, Figure); 5] = [
             ("webhook_delivered", "Messages that receivers took since the start", |brought| brought.delivered),
             ("webhook_failed", "Attempts to bring one that failed since the start", |brought| brought.failed),
@@ -73,7 +75,7 @@ impl Metrics {
             registry.register(name, help, gauge.clone());
             brought.push((read, gauge));
         }
-        Self { registry, requests, seconds, records, sequence, standing, undelivered, brought }
+        Self { registry, requests, seconds, records, sequence, standing, undelivered, full, brought }
     }
 
     /// Counts a request that was answered.
@@ -91,6 +93,9 @@ impl Metrics {
         if let Ok((standing, behind)) = node.standing() {
             self.standing.set(i64::try_from(standing).unwrap_or(i64::MAX));
             self.undelivered.set(i64::try_from(behind).unwrap_or(i64::MAX));
+        }
+        if let Ok(full) = node.full_journals() {
+            self.full.set(i64::try_from(full).unwrap_or(i64::MAX));
         }
         let brought = node.brought();
         for (read, gauge) in &self.brought {

@@ -241,7 +241,9 @@ async fn intent(
         },
     };
     let answered = async {
-        if let Some(Extension(invitation)) = invitation.filter(|_| sse::is_wanted(headers.get(ACCEPT))) {
+        // decisions/0094: an intent that stays open is acknowledged, whatever its sender takes; its journal is streamed.
+        let streamed = sse::is_wanted(headers.get(ACCEPT)) && !shared.node.stays_open(&bytes);
+        if let Some(Extension(invitation)) = invitation.filter(|_| streamed) {
             let mut stream = shared.node.stream_for(caller.as_ref(), &bytes, sse::last(&headers)).await?;
             // Here the first page counts as any other request, and a refusal comes before any stream.
             stream.begin().await?;

@@ -7,11 +7,12 @@
 //! INVARIANT: a document is one line, because its canonical form escapes every line break.
 
 use crate::connection::Stay;
+use crate::request;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use axum::http::{HeaderMap, Response};
 use hyper::body::Frame;
-use node::{Follower, HEARTBEAT_MS, Heard, Stream};
+use node::{Follower, Heard, Stream};
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::pin::Pin;
@@ -66,13 +67,13 @@ pub(crate) fn greeting(jitter: u8) -> Bytes {
 }
 
 /// Sends a journal as it grows, until it ends, the reader goes, or the node stops.
-pub(crate) async fn send(mut follower: Follower, outlet: Outlet, mut stay: Stay, jitter: u8) {
-    if outlet.send(greeting(jitter)).await.is_err() {
+pub(crate) async fn send(mut follower: Follower, outlet: Outlet, mut stay: Stay, silence: Duration) {
+    if outlet.send(greeting(request::jitter())).await.is_err() {
         return;
     }
     loop {
         let heard = tokio::select! {
-            heard = follower.next(Duration::from_millis(HEARTBEAT_MS)) => heard,
+            heard = follower.next(silence) => heard,
             () = outlet.closed() => return,
             () = stay.stopping() => return,
         };

@@ -113,7 +113,7 @@ pub(crate) async fn events(
             Some(Extension(invitation)) => {
                 let follower = shared.node.follow(&name, after.as_deref()).await?;
                 let (outlet, response) = sse::open();
-                tokio::spawn(sse::send(follower, outlet, invitation.stay(), request::jitter()));
+                tokio::spawn(sse::send(follower, outlet, invitation.stay(), asked.patience.silence));
                 Ok(response)
             }
             None => {

@@ -217,6 +217,9 @@ pub struct Feed {
     pub pending: Vec<Pending>,
     /// What no longer waits.
     pub settled: Vec<(u64, String)>,
+    /// Whether a subscriber was told that a record is in its answer; none when the record is gone. Only for those whose
+    /// answers depend on more than records.
+    pub told: Vec<(u64, String, Option<bool>)>,
     /// Journals of which the events before a cursor are forgotten.
     pub forgotten: Vec<(u64, u64)>,
     /// Standing intents of which nothing is kept any more.
@@ -249,6 +252,7 @@ impl Feed {
             && self.standings.is_empty()
             && self.pending.is_empty()
             && self.settled.is_empty()
+            && self.told.is_empty()
             && self.forgotten.is_empty()
             && self.removed.is_empty()
             && self.webhooks.is_empty()

@@ -10,7 +10,7 @@ use crate::feed::Feed;
 use crate::head::Head;
 use crate::record::{Kind, Record, State};
 use crate::store::{Batch, CommitError, Committed, Mark, OpenError, Outcome, Put, Withdrawal, change};
-use crate::tables::{APPLICATION, BROUGHT, ENGAGEMENTS, FEED, FORMAT, SCHEMA};
+use crate::tables::{APPLICATION, BROUGHT, ENGAGEMENTS, FEED, FORMAT, SCHEMA, TOLD};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -123,7 +123,7 @@ impl Database {
         let tables: u32 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         if application == 0 && tables == 0 {
             self.connection.execute_batch(&format!(
-                "BEGIN IMMEDIATE; {SCHEMA} {FEED} {BROUGHT} {ENGAGEMENTS} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
+                "BEGIN IMMEDIATE; {SCHEMA} {FEED} {BROUGHT} {ENGAGEMENTS} {TOLD} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
             ))?;
             return Ok(());
         }
@@ -137,8 +137,10 @@ impl Database {
             let feed = if format < 2 { FEED } else { "" };
             let brought = if format < 3 { BROUGHT } else { "" };
             let engagements = if format < 5 { ENGAGEMENTS } else { "" };
-            let grown =
-                format!("BEGIN IMMEDIATE; {feed} {brought} {engagements} PRAGMA user_version = {FORMAT}; COMMIT;");
+            let told = if format < 7 { TOLD } else { "" };
+            let grown = format!(
+                "BEGIN IMMEDIATE; {feed} {brought} {engagements} {told} PRAGMA user_version = {FORMAT}; COMMIT;"
+            );
             self.connection.execute_batch(&grown)?;
         }
         Ok(())

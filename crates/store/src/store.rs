@@ -495,6 +495,11 @@ impl Store {
         self.read(|reader| reader.pending_about(subscription, record))
     }
 
+    /// Whether a subscriber was told last that a record is in its answer; `None` when it was told nothing of it.
+    pub fn told(&self, subscription: u64, record: &str) -> Result<Option<bool>, ReadError> {
+        self.read(|reader| reader.told(subscription, record))
+    }
+
     /// How many records wait for a subscriber.
     pub fn pending_count(&self, subscription: u64) -> Result<u64, ReadError> {
         self.read(|reader| reader.pending_count(subscription))

@@ -6,8 +6,8 @@
 ///
 /// Format 4 has no other tables than format 3, and one more kind of records, which an earlier program would take for damage.
 /// Format 5 keeps engagements. Format 6 has the same tables; steps may be in the file `trail` that an earlier program does
-/// not look into.
-pub(crate) const FORMAT: u32 = 6;
+/// not look into. Format 7 remembers which records subscribers were told of.
+pub(crate) const FORMAT: u32 = 7;
 
 /// Marks a file as ours ("RIAL").
 pub(crate) const APPLICATION: u32 = 0x5249_414c;
@@ -128,6 +128,31 @@ CREATE TABLE branch (
     hash            BLOB    NOT NULL,
     PRIMARY KEY (level, position)
 ) WITHOUT ROWID;
+";
+
+/// What format 7 added: which records a subscriber was told to be in its answer and which no longer, where that is not to
+/// be seen from the records alone; and the same of earlier journals.
+pub(crate) const TOLD: &str = "
+CREATE TABLE told (
+    subscription    INTEGER NOT NULL,
+    record          TEXT    NOT NULL,
+    inside          INTEGER NOT NULL,
+    PRIMARY KEY (subscription, record)
+) WITHOUT ROWID;
+
+INSERT INTO told (subscription, record, inside)
+SELECT subscription, record, change <> 'left' FROM (
+    SELECT event.subscription AS subscription,
+        CASE WHEN json_valid(CAST(event.body AS TEXT)) THEN json_extract(CAST(event.body AS TEXT), '$.manifest_id') END
+            AS record,
+        CASE WHEN json_valid(CAST(event.body AS TEXT)) THEN json_extract(CAST(event.body AS TEXT), '$.set_change') END
+            AS change,
+        max(event.cursor)
+    FROM event JOIN subscription ON subscription.number = event.subscription
+    WHERE CASE WHEN json_valid(CAST(subscription.intent AS TEXT))
+        THEN json_extract(CAST(subscription.intent AS TEXT), '$.quality_floor') END IS NOT NULL
+    GROUP BY 1, 2
+) WHERE record IS NOT NULL AND change IS NOT NULL;
 ";
 
 /// What format 5 added: documents about agents, engagements with them, and the steps of each.

@@ -82,6 +82,10 @@ impl Watch {
         let key = Shelf::key(&text, peer.address());
         let known = if self.anew { None } else { self.shelf.known(&key)? };
         let mut note = match known {
+            Some(note) if self.webhook.is_some() => match self.is_brought(&peer, &note)? {
+                true => note,
+                false => self.begin(&peer, &text, key.clone())?,
+            },
             Some(note) => {
                 output::note(&format!("goes on after event {} of {}", note.cursor, note.subscription_id));
                 note
@@ -131,6 +135,29 @@ impl Watch {
         Ok(Exit::Fine)
     }
 
+    /// Whether what was watched before is brought to the address already; no when it is over. It is brought to no other
+    /// address than the one that it began with.
+    fn is_brought(&self, peer: &Peer, note: &Note) -> Result<bool, Failure> {
+        let id = &note.subscription_id;
+        let said = match peer.try_ask(Message::Subscription { id: id.clone() }) {
+            Ok(said) => said,
+            Err(refused) if refused.code() == Some("subscription_not_found") => return Ok(false),
+            Err(refused) => return Err(refused.about(&Text { name: id.clone(), bytes: Vec::new() })),
+        };
+        let root = said.document.root();
+        if root.get("state").and_then(Node::as_str) == Some("ended") {
+            return Ok(false);
+        }
+        let brought = root.get("webhook").and_then(|webhook| webhook.get("endpoint"));
+        if brought.and_then(Node::as_str) == self.webhook.as_deref() {
+            output::note("the events of this question are brought there already");
+            return Ok(true);
+        }
+        let failure =
+            Failure::usage(format!("this question is watched already, as {id}, and not brought to the address"));
+        Err(failure.help(format!("end it with `rialto subscriptions withdraw {id}`, or begin another with --anew")))
+    }
+
     fn begin(&self, peer: &Peer, text: &Text, key: String) -> Result<Note, Failure> {
         let signer = Signer::new(&self.key);
         let open = stays_open(text)?;
@@ -153,7 +180,7 @@ pub(crate) fn subscribe(
     webhook: Option<String>,
     key: String,
 ) -> Result<Note, Failure> {
-    let said = peer.ask(Message::Subscribe { bytes: sent.message(), snapshot, webhook }, text)?;
+    let said = peer.ask(Message::Subscribe { bytes: sent.message(), snapshot, webhook: webhook.clone() }, text)?;
     let root = said.document.root();
     if let Some(agreement) = &sent.agreement {
         handshake::check(agreement, root, peer.address())?;
@@ -164,6 +191,12 @@ pub(crate) fn subscribe(
     };
     if member("intent_id")? != sent.intent.intent_id {
         return Err(Failure::refused(format!("{} acknowledges another intent", peer.address())));
+    }
+    // An intent that came before, signed as it is, gets the acknowledgement that it got then.
+    if webhook.is_some() && root.get("endpoint").and_then(Node::as_str) != webhook.as_deref() {
+        let message =
+            format!("{} acknowledged this intent before, and does not bring it to the address", peer.address());
+        return Err(Failure::refused(message).help("sign it again under another `intent_id`"));
     }
     Ok(Note {
         key,

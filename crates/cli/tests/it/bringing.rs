@@ -36,6 +36,8 @@ fn kills_leave_no_event_out_of_what_is_brought() {
     price(&home, &node, 0, "0.50");
     let begun = home.run(&["watch", QUESTION, "--to", &url, "--webhook", &receiver.url()]).exits(0);
     let id = begun.out.trim().to_owned();
+    let again = home.run(&["watch", QUESTION, "--to", &url, "--webhook", &receiver.url()]).exits(0);
+    assert_eq!(again.out, begun.out, "what is brought there already is not begun twice");
     let mut published = 1;
     for round in 1..=4_u64 {
         for number in 0..5 {

@@ -61,6 +61,15 @@ fn a_price_change_arrives_and_watching_goes_on_where_it_stopped() {
     assert_eq!(resumed[0]["state"], "active");
     let third = home.run(&["watch", QUESTION, "--to", &node.url, "--events", "1"]).exits(0);
     assert!(third.out.contains("changed") && third.out.contains("27.00"), "{}", third.out);
+    // It is watched, and not brought anywhere; whoever wants that is told so, and what to do.
+    let brought =
+        home.run(&["watch", QUESTION, "--to", &node.url, "--webhook", "https://agent.example/events"]).exits(2);
+    assert!(
+        brought.err.contains("is watched already") && brought.err.contains("subscriptions withdraw"),
+        "{}",
+        brought.err
+    );
+    assert_eq!(brought.out, "");
     let over = lines(&home.run(&["subscriptions", "withdraw", short, "--json"]).exits(0).out);
     assert_eq!((&over[0]["state"], &over[0]["receipt"]["type"]), (&json!("ended"), &json!("subscription")));
     home.run(&["subscriptions", "show", short]).exits(2);

@@ -16,7 +16,7 @@ use crate::refusal::Error;
 use crate::resolve::evaluator;
 use aql::{Candidate, Fuel, Signals};
 use feed::subscription::{JOURNAL_BYTES_MAX, PENDING_MAX, RATE_MAX, UNDECIDED_MAX};
-use feed::{Cause, Event, Seen, Waiting, rate, told};
+use feed::{Cause, Event, EventType, Seen, SetChange, Waiting, rate, told};
 use json::Document;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -51,8 +51,11 @@ pub(super) struct Draft {
     standings: BTreeMap<u64, Standing>,
     /// What waits and what no longer does, on top of what the store knows.
     waiting: HashMap<(u64, String), Option<Waiting>>,
+    /// Which records subscribers were told to be in their answers and which no longer, on top of what the store knows.
+    told: HashMap<(u64, String), Option<bool>>,
     bodies: HashMap<u64, Option<Body>>,
-    ended: Vec<u64>,
+    /// Those that end with this step.
+    pub(super) ended: Vec<u64>,
 }
 
 /// A stored record, read once for all who are told of it.
@@ -107,11 +110,15 @@ impl Feeds {
 
     /// Sleeps while nobody wants to know anything, else makes a step; says how long there is nothing to do.
     fn rest_or_step(&self) -> Result<Option<Duration>, Error> {
-        let state = self.state()?;
+        let mut state = self.state()?;
         if self.stopping.load(Ordering::Acquire) {
             return Ok(None);
         }
         if state.live.is_empty() {
+            // Journals of those who were there grow old, too.
+            let (now, mut draft) = (self.clock.millis(), Draft::default());
+            self.keep_house(&mut state, &mut draft, now)?;
+            self.commit(&mut state, draft, now)?;
             let _ = self.roused.wait_timeout(state, REST);
             return Ok(None);
         }
@@ -145,6 +152,9 @@ impl Feeds {
         let busy = !draft.feed.events.is_empty() || changes.len() == CHANGES;
         self.commit(&mut state, draft, now)?;
         state.position = position;
+        if changes.len() < CHANGES {
+            self.level_at.store(now, Ordering::Release);
+        }
         let patience = if state.lagging.is_empty() { NAP } else { DOZE };
         Ok((!busy).then_some(patience))
     }
@@ -191,7 +201,7 @@ impl Feeds {
         out_of_fuel.into_iter().for_each(|number| undecided(state, draft, number, now));
         for number in concerned {
             let Some(live) = state.live.get(&number).filter(|live| live.start < change.sequence) else { continue };
-            if waiting.evidence && live.intent.quality_floor == Signals::default() {
+            if waiting.evidence && !live.asks_others() {
                 continue;
             }
             let news = News { number, record, position: change.sequence, now };
@@ -252,7 +262,16 @@ impl Feeds {
     fn has_room(&self, state: &mut State, draft: &Draft, number: u64, now: i64) -> Result<bool, Error> {
         let Some(live) = state.live.get(&number) else { return Ok(false) };
         let standing = draft.standings.get(&number).unwrap_or(&live.standing);
-        if standing.phase != Phase::Active || standing.bytes >= JOURNAL_BYTES_MAX {
+        if standing.phase != Phase::Active {
+            return Ok(false);
+        }
+        if standing.bytes >= JOURNAL_BYTES_MAX {
+            if state.full.insert(number) {
+                tracing::warn!(
+                    subscription = live.id,
+                    "a journal is full; what comes waits until its oldest is forgotten"
+                );
+            }
             return Ok(false);
         }
         if let Some(deciding) = rate::deciding(standing.cursor, standing.rate) {
@@ -281,6 +300,11 @@ impl Feeds {
         let (before, after) = (before.as_ref(), after.as_ref());
         let shown = Shown { told: *told, record: news.record, before, after, snapshot: false, inclusion: &inclusion };
         draft.feed.events.push(self.journal(news.number, &live.id, standing, &shown, news.now));
+        if live.asks_others() {
+            // Of what is taken back nothing need be known: whatever has its name next is another.
+            let inside = (told.1 != EventType::Withdrawn).then_some(told.0 != SetChange::Left);
+            draft.told.insert((news.number, news.record.to_owned()), inside);
+        }
         Ok(())
     }
 
@@ -330,12 +354,20 @@ impl Feeds {
     ) -> Result<Option<Outcome>, Error> {
         let News { number, position, now, .. } = *news;
         let Some(live) = state.live.get(&number) else { return Ok(None) };
-        let before = match self.body(draft, waiting.told)? {
-            Some(body) => self.seen(live, body, waiting.since - 1, now)?,
-            None => None,
+        let known = self.known(draft, live, news, waiting)?;
+        let before = match (self.body(draft, waiting.told)?, known) {
+            (None, _) | (Some(_), Some(false)) => None,
+            (Some(body), Some(true)) => self.seen(live, body, live.intent.quality_floor.clone())?,
+            (Some(body), None) => {
+                let signals = self.signals(live, &body.id, body.public.view.record(), waiting.since - 1, now)?;
+                self.seen(live, body, signals)?
+            }
         };
         let after = match self.body(draft, waiting.latest)? {
-            Some(body) => self.seen(live, body, position, now)?,
+            Some(body) => {
+                let signals = self.signals(live, &body.id, body.public.view.record(), position, now)?;
+                self.seen(live, body, signals)?
+            }
             None => None,
         };
         let cause = if waiting.evidence { Cause::Evidence } else { Cause::Record };
@@ -343,9 +375,25 @@ impl Feeds {
         Ok(told.map(|told| (told, before, after)))
     }
 
+    /// Whether a record is in the answer as far as the subscriber was told; none where the record itself tells.
+    ///
+    /// What others say of a record fades without a change. So what was told is remembered where that counts, and not
+    /// judged again (decisions/0285).
+    fn known(&self, draft: &Draft, live: &Live, news: &News<'_>, waiting: Waiting) -> Result<Option<bool>, Error> {
+        if !live.asks_others() {
+            return Ok(None);
+        }
+        let told = match draft.told.get(&(news.number, news.record.to_owned())) {
+            Some(told) => *told,
+            None => self.store.told(news.number, news.record)?,
+        };
+        // Of what was there before it began, a subscriber who did not ask for it was told nothing.
+        let is_new = live.is_whole || waiting.told > live.start;
+        Ok(told.or(is_new.then_some(false)))
+    }
+
     /// A record as a subscriber sees it, when it is in the answer.
-    fn seen(&self, live: &Live, body: &Body, sequence: Sequence, now: i64) -> Result<Option<Seen>, Error> {
-        let signals = self.signals(live, &body.id, body.public.view.record(), sequence, now)?;
+    fn seen(&self, live: &Live, body: &Body, signals: Signals) -> Result<Option<Seen>, Error> {
         if body.audience.contains(&live.issuer) {
             let own = Face::of(&body.bytes, &live.viewer)?;
             return Ok(self.judged(live, &own, signals));
@@ -362,11 +410,16 @@ impl Feeds {
         sequence: Sequence,
         now: i64,
     ) -> Result<Signals, Error> {
-        if live.intent.quality_floor == Signals::default() {
+        if !live.asks_others() {
             return Ok(Signals::default());
         }
         let evidence = self.catalog.evidence()?;
-        let about = |subject| evidence.about(subject, Moment { now: instant(now), sequence });
+        let mut moment = Moment { now: instant(now), sequence };
+        if !evidence.reaches(moment) {
+            // What was said then is forgotten. What is said now counts; the changes in between find that it was told.
+            moment.sequence = Sequence::MAX;
+        }
+        let about = |subject| evidence.about(subject, moment);
         let said = about(id).or_else(|| about(subject(Collection::Manifests, record)?));
         Ok(said.unwrap_or_default())
     }
@@ -444,6 +497,7 @@ impl Feeds {
             return Ok(());
         }
         state.kept_at = now;
+        state.forget_parted(now);
         for (number, live) in &state.live {
             let standing = &live.standing;
             if live.expires_at <= now {
@@ -504,7 +558,8 @@ impl Feeds {
 
     /// Writes a step, and tells those who read along once it is on disk.
     fn commit(&self, state: &mut State, draft: Draft, now: i64) -> Result<(), Error> {
-        let Draft { mut feed, standings, waiting, ended, .. } = draft;
+        let Draft { mut feed, standings, waiting, told, ended, .. } = draft;
+        feed.told = told.into_iter().map(|((number, record), inside)| (number, record, inside)).collect();
         let mut lagging = state.lagging.clone();
         for ((subscription, record), waiting) in waiting {
             match waiting {
@@ -533,7 +588,7 @@ impl Feeds {
         self.store.deliver(Batch { at: now, ..Batch::default() }, feed).map_err(commit_refused)?;
         state.persisted = walked.unwrap_or(state.persisted);
         state.tree.is_written();
-        removed.iter().for_each(|number| self.webhooks.ring(*number));
+        removed.iter().for_each(|number| self.webhooks.let_go(*number));
         state.lagging = lagging;
         for number in settled {
             if self.store.pending_count(number)? == 0 {
@@ -542,6 +597,9 @@ impl Feeds {
         }
         for (number, standing) in standings {
             if let Some(live) = state.live.get_mut(&number) {
+                if standing.bytes < JOURNAL_BYTES_MAX {
+                    state.full.remove(&number);
+                }
                 live.standing = standing;
                 self.webhooks.ring(number);
             }
@@ -571,12 +629,13 @@ impl Feeds {
 
 /// Counts a record on which a filter ran out of its fuel; one that does so again and again is given up, with a reason,
 /// since whoever has it hears less than the whole answer.
-fn undecided(state: &mut State, draft: &mut Draft, number: u64, now: i64) {
+pub(super) fn undecided(state: &mut State, draft: &mut Draft, number: u64, now: i64) {
     let Some(live) = state.live.get_mut(&number) else { return };
     live.undecided += 1;
-    if live.undecided == UNDECIDED_MAX {
+    let standing = draft.standings.get(&number).unwrap_or(&live.standing).clone();
+    // Also later than at the first that is too much: the step that ended it may have failed.
+    if live.undecided >= UNDECIDED_MAX && standing.phase != Phase::Ended {
         tracing::warn!(subscription = live.id, "a standing filter runs out of its fuel, and is given up");
-        let standing = draft.standings.get(&number).unwrap_or(&live.standing).clone();
         draft.end(number, &standing, "filter_too_costly", now);
     }
 }

@@ -5,18 +5,20 @@
 //!
 //! INVARIANT: a reader gets every cursor after its own, in order, or is told which ones are gone.
 
-use super::{Feeds, RECENT, Readers, Signal};
-use crate::clock::Clock;
+use super::webhooks::aside;
+use super::{Checked, Feeds, RECENT, Readers, Signal};
+use crate::clock::instant;
 use crate::node::Node;
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
-use feed::subscription::READERS_MAX;
+use feed::subscription::{JOURNAL_BYTES_MAX, READERS_MAX};
 use feed::{CursorError, Journal, Place, cursor};
 use json::{Document, Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use store::{Event, Phase, Subscription};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use store::{Event, Phase, Standing, Subscription};
 use tokio::sync::broadcast::{self, error::RecvError};
 use trust::Did;
 
@@ -24,8 +26,6 @@ use trust::Did;
 const EVENTS: usize = 128;
 /// Bytes after which no more are read at once.
 const BYTES: usize = 256 * 1024;
-/// How long somebody listens before it is looked at again whether his key is still his.
-const RECHECK: Duration = Duration::from_secs(300);
 
 /// What a reader gets.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub struct Follower {
     ended: bool,
     truncated: Option<Vec<u8>>,
     receiver: broadcast::Receiver<Signal>,
-    checked: Instant,
+    checked: Arc<Checked>,
 }
 
 impl Node {
@@ -85,21 +85,25 @@ impl Node {
         let mut patience = patience;
         let mut bytes = 0;
         while events.len() < limit && bytes < BYTES {
-            match follower.next(patience).await? {
-                Heard::Event(event) => {
+            match follower.hear(patience).await? {
+                Some(Heard::Event(event)) => {
                     bytes += event.body.len();
                     events.push(ours(&event.body)?);
                     // What is there is taken along; nothing more is waited for.
                     patience = Duration::ZERO;
                 }
-                Heard::Truncated(notice) => truncated = Some(ours(&notice)?),
-                Heard::Silence(_) => break,
-                Heard::Ended(notice) => {
+                Some(Heard::Truncated(notice)) => truncated = Some(ours(&notice)?),
+                Some(Heard::Silence(_)) | None => break,
+                Some(Heard::Ended(notice)) => {
                     ended = Some(ours(&notice)?);
                     break;
                 }
             }
         }
+        // Whoever gets nothing hears why, as on a stream.
+        let nothing = events.is_empty() && truncated.is_none() && ended.is_none();
+        let heartbeat = if nothing { follower.silence().await? } else { None };
+        let heartbeat = heartbeat.map(|heartbeat| ours(&heartbeat)).transpose()?;
         let mut value = json!({
             "type": "oap.subscription.events",
             "subscription_id": follower.id,
@@ -111,6 +115,7 @@ impl Node {
         if let Some(members) = value.as_object_mut() {
             members.extend(truncated.map(|notice| ("truncated".to_owned(), notice)));
             members.extend(ended.map(|notice| ("ended".to_owned(), notice)));
+            members.extend(heartbeat.map(|notice| ("heartbeat".to_owned(), notice)));
         }
         Ok(self.identity.sign(value))
     }
@@ -152,23 +157,30 @@ fn invalid_cursor(error: CursorError) -> Refusal {
 impl Feeds {
     fn follower(self: &Arc<Self>, node: &Arc<Node>, subscription: Subscription, after: u64) -> Result<Follower, Error> {
         let place = journal(&subscription).after(after).map_err(invalid_cursor)?;
+        let checked = self.checked(subscription.number);
         let receiver = self.enter(subscription.number)?;
         let (after, truncated) = match place {
             Place::After(after) => (after, None),
             Place::Truncated(first) => (first, Some(self.truncated(&subscription.id, after, first))),
         };
-        Ok(Follower {
+        let mut follower = Follower {
             node: Arc::clone(node),
             id: subscription.id,
             number: subscription.number,
             after,
             backlog: VecDeque::new(),
             behind: true,
-            ended: subscription.standing.phase == Phase::Ended,
+            ended: false,
             truncated,
             receiver,
-            checked: Clock::monotonic(),
-        })
+            checked,
+        };
+        // Looked at once somebody listens: an end before that was told to nobody here.
+        follower.ended = self.find(&follower.id)?.standing.phase == Phase::Ended;
+        if follower.ended {
+            self.checks().remove(&follower.number);
+        }
+        Ok(follower)
     }
 
     fn enter(&self, number: u64) -> Result<broadcast::Receiver<Signal>, Refusal> {
@@ -205,15 +217,24 @@ impl Feeds {
         }))
     }
 
-    /// Says that there is nothing, so that silence is no stall.
-    fn heartbeat(&self, id: &str, cursor: u64) -> Vec<u8> {
-        self.identity.sign(json!({
+    /// Says that there is nothing to be told, how far delivery has come, and what is held back: so silence is told from
+    /// a stall (decisions/0284).
+    fn heartbeat(&self, subscription: &Subscription) -> Result<Vec<u8>, Error> {
+        let (standing, waiting) = (&subscription.standing, self.store.pending_count(subscription.number)?);
+        let mut value = json!({
             "type": "oap.heartbeat",
-            "subscription_id": id,
+            "subscription_id": subscription.id,
             "publisher_did": self.identity.did().as_str(),
-            "cursor": cursor,
+            "cursor": standing.cursor,
+            "waiting": waiting,
             "at": self.clock.now().to_string(),
-        }))
+        });
+        if let Some(members) = value.as_object_mut() {
+            let level_at = Some(self.level_at.load(Ordering::Acquire)).filter(|at| *at != 0);
+            members.extend(level_at.map(|at| ("as_of".to_owned(), json!(instant(at).to_string()))));
+            members.extend((waiting > 0).then(|| ("held_by".to_owned(), json!(held_by(standing)))));
+        }
+        Ok(self.identity.sign(value))
     }
 }
 
@@ -226,12 +247,29 @@ impl Follower {
     /// The next thing to be told; after `patience` without any, that there is none.
     pub async fn next(&mut self, patience: Duration) -> Result<Heard, Error> {
         loop {
+            if let Some(heard) = self.hear(patience).await? {
+                return Ok(heard);
+            }
+            if let Some(heartbeat) = self.silence().await? {
+                return Ok(Heard::Silence(heartbeat));
+            }
+        }
+    }
+
+    /// The next thing to be told; nothing after `patience` without any.
+    async fn hear(&mut self, patience: Duration) -> Result<Option<Heard>, Error> {
+        loop {
+            // Also when there is much to be read: however a journal is read, and however often somebody comes again.
+            if !self.ended && self.checked.is_due() {
+                let (node, id) = (Arc::clone(&self.node), self.id.clone());
+                node.recheck(&id).await?;
+            }
             if let Some(notice) = self.truncated.take() {
-                return Ok(Heard::Truncated(notice));
+                return Ok(Some(Heard::Truncated(notice)));
             }
             if let Some(event) = self.backlog.pop_front() {
                 self.after = event.cursor;
-                return Ok(Heard::Event(event));
+                return Ok(Some(Heard::Event(event)));
             }
             if self.behind {
                 self.catch_up().await?;
@@ -240,15 +278,10 @@ impl Follower {
             if self.ended {
                 let (node, id) = (Arc::clone(&self.node), self.id.clone());
                 let notice = self.node.off_thread(move || node.subscription(&id)).await?;
-                return Ok(Heard::Ended(notice));
-            }
-            if self.checked.elapsed() >= RECHECK {
-                self.checked = Clock::monotonic();
-                let (node, id) = (Arc::clone(&self.node), self.id.clone());
-                node.recheck(&id).await?;
+                return Ok(Some(Heard::Ended(notice)));
             }
             match tokio::time::timeout(patience, self.receiver.recv()).await {
-                Err(_) => return Ok(Heard::Silence(self.node.feeds.heartbeat(&self.id, self.after))),
+                Err(_) => return Ok(None),
                 Ok(Ok(Signal::Event(event))) if event.cursor == self.after + 1 => self.backlog.push_back(event),
                 Ok(Ok(Signal::Event(event))) => self.behind = event.cursor > self.after,
                 Ok(Ok(Signal::Ended)) => (self.behind, self.ended) = (true, true),
@@ -256,6 +289,28 @@ impl Follower {
                 Ok(Err(RecvError::Closed)) => return Err(Error::fault("nobody delivers any more")),
             }
         }
+    }
+
+    /// What is said to whoever heard nothing; nothing when the journal has more for him after all.
+    async fn silence(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let (feeds, id, after) = (Arc::clone(&self.node.feeds), self.id.clone(), self.after);
+        // Not among those who wait for the disk: a node with much to do must not fall silent.
+        let looked = aside(move || {
+            let subscription = feeds.find(&id)?;
+            let is_level = subscription.standing.phase != Phase::Ended && subscription.standing.cursor == after;
+            let heartbeat = is_level.then(|| feeds.heartbeat(&subscription)).transpose()?;
+            Ok((subscription.standing, heartbeat))
+        });
+        let (standing, heartbeat) = looked.await?;
+        if heartbeat.is_none() {
+            (self.behind, self.ended) = (true, standing.phase == Phase::Ended);
+            let before_first = standing.first.saturating_sub(1);
+            if self.after < before_first {
+                self.truncated = Some(self.node.feeds.truncated(&self.id, self.after, before_first));
+                self.after = before_first;
+            }
+        }
+        Ok(heartbeat)
     }
 
     /// Reads what the journal on disk holds after the reader's place.
@@ -274,6 +329,15 @@ impl Follower {
         }
         self.backlog.extend(events.into_iter().map(Arc::new));
         Ok(())
+    }
+}
+
+/// Why what waits is not told.
+fn held_by(standing: &Standing) -> &'static str {
+    match standing.phase {
+        Phase::Paused => "pause",
+        Phase::Active | Phase::Ended if standing.bytes >= JOURNAL_BYTES_MAX => "journal_full",
+        Phase::Active | Phase::Ended => "rate",
     }
 }
 

@@ -9,7 +9,7 @@
 use super::deliver::Shown;
 use super::follow::replayable;
 use super::webhooks::check_endpoint;
-use super::{Endpoint, Feeds, Live, State, domain_of};
+use super::{Checked, Endpoint, Feeds, Live, State, domain_of};
 use crate::chance;
 use crate::clock::{Clock, instant};
 use crate::collection::Collection;
@@ -28,7 +28,7 @@ use feed::subscription::{
 use feed::webhook::Secret;
 use feed::{Acknowledgement, EventType, Request, Seen, SetChange, Transport};
 use json::{Document, Limits, Pointer, Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use store::{Batch, Feed, Hash, Mark, Marked, Phase, Sequence, Standing, Subscription, Webhook};
 use trust::{Did, Signed};
 
@@ -102,6 +102,11 @@ impl Node {
             // A procurement intent is no intent until it is turned into one.
             Err(_) => self.answer(bytes, cursor).await,
         }
+    }
+
+    /// Whether somebody sent an intent that stays open, whatever else may be wrong with it.
+    pub fn stays_open(&self, bytes: &[u8]) -> bool {
+        self.receive(bytes).is_ok_and(|received| received.intent.category == Category::Subscription)
     }
 
     /// Takes a standing intent in; any other is refused.
@@ -269,9 +274,9 @@ impl Feeds {
         let principal = principal_of(&accepted).clone();
         let Accepted { intent: asked, issuer, .. } = accepted;
         let mut state = self.state()?;
-        // The same intent may have come twice while an address was asked.
+        // The same intent, or another of the same name, may have come while an address was asked.
         if let Some(known) = self.store.subscription_of(issuer.as_str(), &asked.intent_id)? {
-            return Ok(known.acknowledgement);
+            return if known.intent == intent { Ok(known.acknowledgement) } else { Err(reused().into()) };
         }
         state.check_room(&issuer, &principal, &asked.constraints)?;
         let (number, now) = (state.next, self.clock.millis());
@@ -287,6 +292,7 @@ impl Feeds {
             intent: asked,
             viewer: Viewer::Named(issuer),
             unfiled: false,
+            is_whole: terms.snapshot,
             undecided: 0,
         };
         let (start, standing_now) = self.look(&live, terms.snapshot)?;
@@ -303,6 +309,8 @@ impl Feeds {
                 Ok(self.journal(number, &id, &mut standing, &shown, now))
             })
             .collect::<Result<_, Error>>()?;
+        let remembered = standing_now.iter().filter(|_| live.asks_others());
+        let told = remembered.map(|(record, _)| (number, record.clone(), Some(true))).collect();
         let acknowledgement = Acknowledgement {
             subscription_id: &id,
             intent_id: &live.intent.intent_id,
@@ -336,7 +344,8 @@ impl Feeds {
             .as_ref()
             .map(|endpoint| Webhook::new(endpoint.url.clone(), endpoint.secret.as_ref().map(Secret::reveal)));
         let webhooks = webhook.iter().map(|webhook| (number, webhook.clone())).collect();
-        let feed = Feed { position, subscribed: vec![subscription.clone()], events, webhooks, ..Feed::default() };
+        let subscribed = vec![subscription.clone()];
+        let feed = Feed { position, subscribed, events, told, webhooks, ..Feed::default() };
         self.store.deliver(Batch { at: now, ..Batch::default() }, feed).map_err(commit_refused)?;
         if first {
             (state.position, state.persisted) = (start, start);
@@ -345,6 +354,8 @@ impl Feeds {
         let acknowledged = subscription.acknowledgement.clone();
         state.take_in(subscription, live.intent)?;
         drop(state);
+        // The key was looked at just now.
+        self.checks().insert(number, Arc::new(Checked(Mutex::new(Clock::monotonic()))));
         if let Some(webhook) = webhook {
             self.webhooks.take_in(number, &id, webhook);
         }
@@ -619,4 +630,55 @@ fn invalid(name: &str, detail: &str) -> Refusal {
 fn name_reused() -> Refusal {
     let detail = "another message of yours has this `control_id`; give each a name of its own";
     Refusal::new(Class::Conflict, "request_id_reused", detail).at(Pointer::root().child("control_id"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use aql::Intent;
+
+    fn filter(constraints: &Value) -> Constraints {
+        let intent = json!({
+            "intent_id": "urn:oap:intent:x", "issuer_did": "did:web:a.example", "category": "discovery",
+            "constraints": constraints, "projection": {"include": ["/tool/did"]},
+            "validity": {"from": "2026-03-01T11:55:00Z", "to": "2026-03-01T12:00:00Z"},
+        });
+        let document = Document::of(&intent).unwrap();
+        Intent::read(document.root(), &aql::Limits::STANDARD).unwrap().constraints
+    }
+
+    #[track_caller]
+    fn is_full(state: &mut State, issuer: &str, filter: &Constraints, bound: Option<&str>) {
+        let did = Did::parse(issuer).unwrap();
+        let limit = state.check_room(&did, &did, filter).err().and_then(|refusal| refusal.limit);
+        assert_eq!(limit.as_ref().map(|limit| limit.name.as_str()), bound);
+    }
+
+    #[test]
+    fn a_domain_and_a_node_have_so_many_standing_intents_and_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config { data: folder.path().to_owned(), ..Config::default() };
+        let node = Node::open(&config, &mut |_, _| {}).unwrap();
+        let mut state = node.feeds.state().unwrap();
+        let named = filter(&json!({"path": "/tool/name", "operator": "eq", "value": "x"}));
+        let other = filter(&json!({"not": {"path": "/tool/name", "operator": "eq", "value": "x"}}));
+        is_full(&mut state, "did:web:a.example.com", &named, None);
+        // All names under one domain count together.
+        state.domains.insert("example.com".to_owned(), DOMAIN_MAX);
+        is_full(&mut state, "did:web:b.example.com", &named, Some("subscriptions.domain"));
+        is_full(&mut state, "did:web:example.org", &named, None);
+        for number in 1..=UNFILED_TOTAL_MAX as u64 {
+            is_full(&mut state, "did:web:example.org", &other, None);
+            state.audience.insert(1_000_000 + number, &other);
+        }
+        is_full(&mut state, "did:web:example.org", &other, Some("subscriptions.unfiled_total"));
+        is_full(&mut state, "did:web:example.org", &named, None);
+    }
+
+    #[test]
+    fn a_snapshot_has_so_many_records_and_no_more() {
+        assert!(check_snapshot(SNAPSHOT_MAX as u64).is_ok());
+        assert_eq!(check_snapshot(SNAPSHOT_MAX as u64 + 1).map_err(|refusal| refusal.code), Err("snapshot_too_large"));
+    }
 }

@@ -7,7 +7,7 @@
 //!
 //! INVARIANT: nothing is sent to an address that has not said a challenge back since it last was given up.
 
-use super::Feeds;
+use super::{Checked, Feeds};
 use crate::chance;
 use crate::clock::{Clock, instant};
 use crate::outbound::{Dids, Door, Errand, FetchError, Parcel};
@@ -21,7 +21,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use store::{Batch, Course, DeadLetter, Event, Feed, Phase, Store, Subscription, Webhook};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot};
@@ -35,8 +35,6 @@ const BYTES: usize = 256 * 1024;
 const DOOR_FULL: Duration = Duration::from_secs(1);
 /// How long a task waits after a fault of ours.
 const RECOVERY: Duration = Duration::from_secs(1);
-/// How long it is brought before it is looked at again whether the subscriber's key is still his.
-const RECHECK: Duration = Duration::from_secs(300);
 /// The shortest and the longest sleep before it is looked at the clock again.
 const SLEEP: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
@@ -167,6 +165,16 @@ impl Webhooks {
 
     fn forget(&self, number: u64) {
         self.hooks().remove(&number);
+    }
+
+    /// Forgets one of which nothing is kept any more, however it stands; its task ends.
+    pub(super) fn let_go(&self, number: u64) {
+        let Some(hook) = self.hooks().remove(&number) else { return };
+        let mut state = hook.state();
+        // What is under way says nothing about it any more.
+        (state.webhook.course, state.turn) = (Course::Done, state.turn + 1);
+        drop(state);
+        hook.bell.notify_one();
     }
 
     pub(super) fn figures(&self) -> Brought {
@@ -387,7 +395,7 @@ struct Task {
     backlog: VecDeque<Event>,
     /// When what was read may no longer be what is next.
     turn: u64,
-    checked: Instant,
+    checked: Arc<Checked>,
 }
 
 /// What a task does next.
@@ -413,7 +421,8 @@ enum Letter {
 
 impl Task {
     fn new(post: Post, hook: Arc<Hook>) -> Self {
-        Self { post, hook, backlog: VecDeque::new(), turn: 0, checked: Clock::monotonic() }
+        let checked = post.feeds.checked(hook.number);
+        Self { post, hook, backlog: VecDeque::new(), turn: 0, checked }
     }
 
     async fn run(mut self) {
@@ -434,6 +443,7 @@ impl Task {
                 }
                 Next::Over => {
                     self.post.feeds.webhooks.forget(self.hook.number);
+                    self.post.feeds.checks().remove(&self.hook.number);
                     return;
                 }
             }
@@ -457,8 +467,7 @@ impl Task {
             return Ok(Next::RingOr((left / 10).clamp(SLEEP.0, SLEEP.1)));
         }
         let Some(subscription) = self.subscription().await? else { return Ok(Next::Over) };
-        if self.checked.elapsed() >= RECHECK {
-            self.checked = Clock::monotonic();
+        if self.checked.is_due() {
             self.post.feeds.recheck(&self.post.dids, &subscription).await?;
             return Ok(Next::On);
         }
@@ -586,7 +595,9 @@ impl Task {
 }
 
 /// Does something that waits for the disk where it holds up nobody's messages.
-async fn aside<T: Send + 'static>(job: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+pub(super) async fn aside<T: Send + 'static>(
+    job: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     tokio::task::spawn_blocking(job).await.map_err(Error::fault)?
 }
 

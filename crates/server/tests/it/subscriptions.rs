@@ -535,6 +535,72 @@ async fn the_same_intent_is_the_same_subscription_by_either_door() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_standing_intent_is_acknowledged_also_to_whoever_takes_streams() {
+    let (house, _) = house().await;
+    for (number, accept) in ["text/event-stream", "application/json, text/event-stream"].into_iter().enumerate() {
+        let intent = standing(&format!("s{number}"), &asker(), |_| {});
+        let request = house.request(Method::POST, "/oap/intent?snapshot=true").header("accept", accept);
+        let answer = Answer::of(request.header("content-type", "application/json").body(intent.to_string())).await;
+        let ack = answer.ok(&house.node);
+        crate::interface::valid("rialto-subscription-ack.schema.json", &ack);
+        assert_eq!(ack["snapshot"]["records"], 0, "what the address says counts");
+        assert_eq!(house.subscribe("", &intent).await, ack);
+    }
+    // What is wrong with one is said as always.
+    let forged = {
+        let mut intent = standing("f", &asker(), |_| {});
+        intent["max_event_rate_per_minute"] = json!(7);
+        intent
+    };
+    let request = house.request(Method::POST, "/oap/intent").header("accept", "text/event-stream");
+    let answer = Answer::of(request.header("content-type", "application/json").body(forged.to_string())).await;
+    answer.refused(&house.node, 401, "signature_invalid");
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_on_which_nothing_happens_says_so_and_what_is_held_back() {
+    let patience = server::Patience { silence: Duration::from_millis(100), ..server::Patience::default() };
+    let house = House::with(patience, None, None).await;
+    let ack = house.subscribe("", &standing("s", &asker(), |_| {})).await;
+    let mut stream = Stream::open(&house, &ack, None).await;
+    let quiet = stream.event(&house.node).await;
+    crate::interface::valid("rialto-heartbeat.schema.json", &quiet);
+    assert_eq!((&quiet["type"], &quiet["cursor"], &quiet["waiting"]), (&json!("oap.heartbeat"), &json!(0), &json!(0)));
+    assert!(quiet.get("held_by").is_none());
+    // It is no event: whoever comes again with the last event that he has misses nothing.
+    let pause = control("1", &ack, &asker(), "pause", json!({}));
+    house.post(&format!("{}/control", path(&ack)), &pause).await.ok(&house.node);
+    house.publish("1", "manifest", priced("1")).await;
+    let mut held = stream.event(&house.node).await;
+    for _ in 0..100 {
+        if held["waiting"] == json!(1) {
+            break;
+        }
+        held = stream.event(&house.node).await;
+    }
+    crate::interface::valid("rialto-heartbeat.schema.json", &held);
+    assert_eq!((&held["waiting"], &held["held_by"], &held["cursor"]), (&json!(1), &json!("pause"), &json!(0)));
+    assert!(held["as_of"].is_string(), "{held:#}");
+    let page = house.poll(&ack, 0, 0).await;
+    assert_eq!((&page["events"], &page["heartbeat"]["held_by"]), (&json!([]), &json!("pause")));
+    let resume = control("2", &ack, &asker(), "resume", json!({}));
+    house.post(&format!("{}/control", path(&ack)), &resume).await.ok(&house.node);
+    let event = loop {
+        let event = stream.event(&house.node).await;
+        if event["type"] != "oap.heartbeat" {
+            break event;
+        }
+    };
+    assert_eq!(event["cursor"], 1);
+    let after = stream.event(&house.node).await;
+    assert_eq!((&after["type"], &after["cursor"], &after["waiting"]), (&json!("oap.heartbeat"), &json!(1), &json!(0)));
+    assert!(house.poll(&ack, 0, 0).await.get("heartbeat").is_none(), "whoever gets something needs no reason");
+    drop(stream);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_comes_too_fast_is_told_later_and_the_last_state_is_never_lost() {
     let (house, time) = house().await;
     let ack = house.subscribe("", &standing("s", &asker(), |body| body["max_event_rate_per_minute"] = json!(2))).await;
@@ -676,6 +742,24 @@ async fn reading_again_is_charged_like_asking() {
     let mut refused = 0;
     for _ in 0..60 {
         let answer = house.get(&format!("{}/events?replay_from=1", path(&ack))).await;
+        if answer.status == 429 {
+            answer.refused(&house.node, 429, "too_many_requests");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_about_a_subscription_are_charged_like_asking() {
+    let house = House::configured(|config| config.requests_per_second = std::num::NonZeroU32::new(5)).await;
+    let ack = house.subscribe("", &standing("s", &asker(), |_| {})).await;
+    let mut refused = 0;
+    for number in 0..60 {
+        let request = if number % 2 == 0 { "pause" } else { "resume" };
+        let message = control(&format!("{number}"), &ack, &asker(), request, json!({}));
+        let answer = house.post(&format!("{}/control", path(&ack)), &message).await;
         if answer.status == 429 {
             answer.refused(&house.node, 429, "too_many_requests");
             refused += 1;

@@ -25,6 +25,8 @@ enum Manner {
     Wait(u64),
     Hang,
     Elsewhere,
+    /// Sends an intent to a node before it answers.
+    Meanwhile(reqwest::Client, String, String),
 }
 
 /// What came to a receiver.
@@ -108,6 +110,12 @@ async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Byt
         receiver.challenges.lock().unwrap().push(brought);
         let agrees = receiver.agrees.lock().unwrap().clone();
         return match agrees {
+            Manner::Meanwhile(client, url, intent) => {
+                let sent =
+                    client.post(url).header("content-type", "application/json").body(intent).send().await.unwrap();
+                assert_eq!(sent.status(), 200);
+                json!({"challenge": value["challenge"]}).to_string().into_response()
+            }
             Manner::Take => json!({"challenge": value["challenge"]}).to_string().into_response(),
             other => answer(other).await,
         };
@@ -127,6 +135,7 @@ async fn answer(manner: Manner) -> Response {
             tokio::time::sleep(Duration::from_secs(60)).await;
             status(204).into_response()
         }
+        Manner::Meanwhile(..) => status(500).into_response(),
         Manner::Elsewhere => (status(302), [("location", "/elsewhere".to_owned())]).into_response(),
     }
 }
@@ -427,4 +436,21 @@ async fn a_pause_holds_for_what_is_brought_and_a_restart_goes_on_from_there() {
     node.control(ack["subscription_id"].as_str().unwrap(), resume.to_string().as_bytes()).await.unwrap();
     let cursors: Vec<u64> = receiver.exactly(3).await.iter().map(Brought::cursor).collect();
     assert_eq!(cursors, [1, 2, 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_intent_of_the_same_name_that_comes_while_an_address_is_asked_is_not_mistaken() {
+    let ((house, _), receiver) = (house().await, Receiver::open().await);
+    let first = standing("twice", &asker(), |body| body["max_event_rate_per_minute"] = json!(7));
+    let second = standing("twice", &asker(), |_| {});
+    let at = format!("{}/oap/subscribe", house.url);
+    *receiver.agrees.lock().unwrap() = Manner::Meanwhile(house.client.clone(), at.clone(), first.to_string());
+    let answer = house.post(&format!("/oap/subscribe{}", receiver.query()), &second).await;
+    answer.refused(&house.node, 409, "intent_id_reused");
+    // The same intent gets what it got.
+    let same = standing("same", &asker(), |_| {});
+    *receiver.agrees.lock().unwrap() = Manner::Meanwhile(house.client.clone(), at, same.to_string());
+    let ack = house.post(&format!("/oap/subscribe{}", receiver.query()), &same).await.ok(&house.node);
+    assert_eq!(house.subscribe("", &same).await, ack);
+    house.close().await;
 }

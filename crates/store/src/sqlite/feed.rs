@@ -59,6 +59,16 @@ pub(super) fn apply(connection: &Connection, feed: &Feed) -> Result<(), EngineEr
                 pending.evidence,
             ])?;
     }
+    for (subscription, record, inside) in &feed.told {
+        match inside {
+            Some(inside) => connection
+                .prepare_cached("INSERT OR REPLACE INTO told (subscription, record, inside) VALUES (?1, ?2, ?3)")?
+                .execute(params![*subscription as i64, record, inside])?,
+            None => connection
+                .prepare_cached("DELETE FROM told WHERE subscription = ?1 AND record = ?2")?
+                .execute(params![*subscription as i64, record])?,
+        };
+    }
     for (subscription, first) in &feed.forgotten {
         connection
             .prepare_cached("DELETE FROM event WHERE subscription = ?1 AND cursor < ?2")?
@@ -70,6 +80,7 @@ pub(super) fn apply(connection: &Connection, feed: &Feed) -> Result<(), EngineEr
             "DELETE FROM dead_letter WHERE subscription = ?1",
             "DELETE FROM event WHERE subscription = ?1",
             "DELETE FROM pending WHERE subscription = ?1",
+            "DELETE FROM told WHERE subscription = ?1",
             "DELETE FROM subscription WHERE number = ?1",
         ] {
             connection.prepare_cached(query)?.execute([*number as i64])?;
@@ -126,7 +137,7 @@ const FOLDED: i64 = 4;
 pub(super) fn clear(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "BEGIN IMMEDIATE; DELETE FROM event; DELETE FROM pending; DELETE FROM subscription; DELETE FROM delivery;
-        DELETE FROM webhook; DELETE FROM dead_letter; DELETE FROM leaf; DELETE FROM branch; COMMIT;",
+        DELETE FROM told; DELETE FROM webhook; DELETE FROM dead_letter; DELETE FROM leaf; DELETE FROM branch; COMMIT;",
     )
 }
 
@@ -212,6 +223,13 @@ impl Reader {
             WHERE subscription = ?1 AND record = ?2";
         let mut statement = self.connection.prepare_cached(query)?;
         Ok(statement.query_row(params![subscription as i64, record], read_pending).optional()?)
+    }
+
+    /// Whether a subscriber was told last that a record is in its answer; none when it was told nothing of it.
+    pub(crate) fn told(&self, subscription: u64, record: &str) -> Result<Option<bool>, EngineError> {
+        let query = "SELECT inside FROM told WHERE subscription = ?1 AND record = ?2";
+        let mut statement = self.connection.prepare_cached(query)?;
+        Ok(statement.query_row(params![subscription as i64, record], |row| row.get(0)).optional()?)
     }
 
     /// How many records wait for a subscriber.

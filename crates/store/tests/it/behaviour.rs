@@ -148,7 +148,7 @@ fn foreign_files_and_later_formats_are_refused_by_name() {
     // The format version is the big-endian number at byte 60 of the file (SQLite's user_version).
     let path = folder.path().join("rialto.db");
     let mut bytes = std::fs::read(&path).unwrap();
-    bytes[60..64].copy_from_slice(&7u32.to_be_bytes());
+    bytes[60..64].copy_from_slice(&8u32.to_be_bytes());
     std::fs::write(&path, bytes).unwrap();
-    assert!(matches!(Store::open(folder.path()), Err(OpenError::LaterFormat { found: 7, known: 6 })));
+    assert!(matches!(Store::open(folder.path()), Err(OpenError::LaterFormat { found: 8, known: 7 })));
 }

@@ -159,7 +159,7 @@ fn a_store_of_the_format_before_the_trail_goes_on() {
     std::fs::remove_file(folder.path().join("trail")).unwrap();
     assert!(Store::open(folder.path()).is_err(), "a trail that is gone is missed");
     let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
-    database.execute_batch("DELETE FROM delivery WHERE one = 4; PRAGMA user_version = 5;").unwrap();
+    database.execute_batch("DELETE FROM delivery WHERE one = 4; DROP TABLE told; PRAGMA user_version = 5;").unwrap();
     drop(database);
     let store = Store::open(folder.path()).unwrap();
     note(&store, Journal { steps: vec![noted("a", 1)], ..Journal::default() }).unwrap();

@@ -113,7 +113,7 @@ fn a_store_of_the_first_format_is_brought_up() {
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
     let later = "DROP TABLE webhook; DROP TABLE dead_letter; DROP TABLE leaf; DROP TABLE branch;
-        DROP TABLE step; DROP TABLE engagement; DROP TABLE spec;";
+        DROP TABLE told; DROP TABLE step; DROP TABLE engagement; DROP TABLE spec;";
     let earlier = "DROP TABLE subscription; DROP TABLE event; DROP TABLE pending; DROP TABLE delivery;
         PRAGMA user_version = 1;";
     database.execute_batch(&format!("{later}{earlier}")).unwrap();
@@ -134,7 +134,7 @@ fn a_store_of_the_second_format_is_brought_up_with_its_journals() {
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
     let earlier = "DROP TABLE webhook; DROP TABLE dead_letter; DROP TABLE leaf; DROP TABLE branch;
-        DROP TABLE step; DROP TABLE engagement; DROP TABLE spec; PRAGMA user_version = 2;";
+        DROP TABLE told; DROP TABLE step; DROP TABLE engagement; DROP TABLE spec; PRAGMA user_version = 2;";
     database.execute_batch(earlier).unwrap();
     drop(database);
     let store = Store::open(folder.path()).unwrap();
@@ -145,6 +145,43 @@ fn a_store_of_the_second_format_is_brought_up_with_its_journals() {
 }
 
 #[test]
+fn a_store_of_the_sixth_format_remembers_what_its_journals_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let told = |subscription: u64, cursor: u64, record: &str, change: &str| Event {
+        body: format!(r#"{{"cursor":{cursor},"manifest_id":"{record}","set_change":"{change}"}}"#).into_bytes(),
+        ..event(subscription, cursor)
+    };
+    let floor =
+        Subscription { intent: br#"{"quality_floor":{"performance_score":0.5}}"#.to_vec(), ..subscription(2, 4) };
+    let feed = Feed {
+        subscribed: vec![subscription(1, 1), floor],
+        events: vec![
+            event(1, 1),
+            told(2, 1, "a", "entered"),
+            told(2, 2, "b", "entered"),
+            told(2, 3, "a", "changed"),
+            told(2, 4, "b", "left"),
+        ],
+        ..Feed::default()
+    };
+    store.deliver(batch(), feed).unwrap();
+    drop(store);
+    let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
+    database.execute_batch("DROP TABLE told; PRAGMA user_version = 6;").unwrap();
+    drop(database);
+    let store = Store::open(folder.path()).unwrap();
+    let known = |subscription: u64, record: &str| store.told(subscription, record).unwrap();
+    assert_eq!((known(2, "a"), known(2, "b"), known(2, "c")), (Some(true), Some(false), None));
+    assert_eq!(known(1, "a"), None);
+    let told = vec![(2, "a".to_owned(), None), (2, "c".to_owned(), Some(true))];
+    store.deliver(batch(), Feed { told, ..Feed::default() }).unwrap();
+    assert_eq!((known(2, "a"), known(2, "c")), (None, Some(true)));
+    store.deliver(batch(), Feed { removed: vec![2], ..Feed::default() }).unwrap();
+    assert_eq!(known(2, "c"), None);
+}
+
+#[test]
 fn a_store_of_the_third_format_is_brought_up_and_takes_descriptions() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
@@ -152,7 +189,9 @@ fn a_store_of_the_third_format_is_brought_up_and_takes_descriptions() {
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join("rialto.db")).unwrap();
     database
-        .execute_batch("DROP TABLE step; DROP TABLE engagement; DROP TABLE spec; PRAGMA user_version = 3;")
+        .execute_batch(
+            "DROP TABLE told; DROP TABLE step; DROP TABLE engagement; DROP TABLE spec; PRAGMA user_version = 3;",
+        )
         .unwrap();
     drop(database);
     let store = Store::open(folder.path()).unwrap();
