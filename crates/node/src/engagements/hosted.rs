@@ -155,7 +155,7 @@ impl Engagements {
         let visits: Arc<dyn Visits> = Arc::new(Envoy::new(&node));
         let means = Means { http: Arc::clone(&http), pins, visits: Some(visits) };
         let toolbox = Toolbox::open(&configuration, means).await?;
-        let remotes_read = Remotes::new(Arc::clone(&http));
+        let remotes_read = Remotes::new(Arc::clone(&http), configuration.remote_time());
         toolbox.add(asking(&node));
         let mut agents = Vec::new();
         for (file, bytes) in hosting.documents {
