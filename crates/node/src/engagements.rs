@@ -35,7 +35,7 @@ mod stop;
 mod view;
 mod visits;
 
-pub use hosted::{Hosting, HostingError, Person, Resident, approve_tool};
+pub use hosted::{Hosting, HostingError, Person, Resident, Withheld, approve_tool};
 pub use reviews::{Decided, Listed, Settled};
 pub use stop::FAREWELL;
 
@@ -49,7 +49,7 @@ use host::Toolbox;
 use journal::{Live, Seat, Seen, Survives};
 use json::{Map, Value, json};
 use remotes::Remotes;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -99,6 +99,8 @@ pub struct Engagements {
     /// Whether the disk was quick when it was last waited for.
     swift: AtomicBool,
     guesses: Guesses,
+    /// Digests of definitions that the operator was warned of.
+    warned: Mutex<BTreeSet<String>>,
 }
 
 impl fmt::Debug for Engagements {

@@ -3,7 +3,7 @@
 //! INVARIANT: what was withheld stands in the audit trail and nowhere else; a failure is told by its code.
 
 use super::guesses::Role;
-use super::{Engagements, LISTED_MAX, WAIT_MS_MAX};
+use super::{Engagements, LISTED_MAX, WAIT_MS_MAX, Withheld};
 use crate::clock::instant;
 use crate::refusal::Error;
 use agent::{Status, Step};
@@ -118,7 +118,7 @@ impl Engagements {
         }))
     }
 
-    /// Everything that happened, step by step, for the owner of the agent alone.
+    /// Everything that happened, step by step, and which tools the agent cannot use now, for the owner of the agent alone.
     pub fn audit(&self, id: &str, caller: &str) -> Result<Value, Error> {
         let engaged = self.sought(id, Some(caller), Role::Owner)?;
         let step = |noted: &Noted| -> Result<Value, Error> {
@@ -130,10 +130,15 @@ impl Engagements {
         };
         let steps: Result<Vec<Value>, Error> = self.node.store.steps(id)?.iter().map(step).collect();
         let parent = engaged.parent.map(|(parent, place)| json!({"engagement": parent, "place": place}));
-        Ok(json!({
+        let mut trail = json!({
             "id": engaged.id, "agent": engaged.agent, "document": engaged.document, "caller": engaged.caller,
             "parent": parent, "steps": steps?,
-        }))
+        });
+        let withheld = self.hosted.get(&engaged.agent).map(|hosted| self.withheld(&hosted.agent)).unwrap_or_default();
+        if let (false, Some(members)) = (withheld.is_empty(), trail.as_object_mut()) {
+            members.insert("withheld_tools".to_owned(), withheld.iter().map(Withheld::to_value).collect());
+        }
+        Ok(trail)
     }
 }
 
