@@ -56,13 +56,14 @@ pub(crate) fn hosting(config: &Path) -> Result<Hosting, Failure> {
     let folder = config.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let configuration = Configuration::read(&bytes, folder, &environment::variable)
         .map_err(|error| Failure::files(format!("{}: {error}", config.display())))?;
-    Ok(Hosting {
-        configuration,
-        documents: Vec::new(),
-        people: Vec::new(),
-        options: agent::Options::default(),
-        strangers: false,
-    })
+    let allowed = configuration.engagements();
+    let options = agent::Options {
+        ask_user: allowed.ask_user,
+        lends_to_strangers: allowed.lends_to_strangers,
+        denial_ends: allowed.denial_ends,
+        ..agent::Options::default()
+    };
+    Ok(Hosting { configuration, documents: Vec::new(), people: Vec::new(), options, strangers: false })
 }
 
 /// The documents in a folder, in the order of their names.

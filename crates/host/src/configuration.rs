@@ -9,11 +9,13 @@ use crate::credentials::{Vault, World};
 use crate::fields::{Fields, parse};
 use crate::model::Setting;
 use crate::model::budget::Budget;
+use crate::tool::{REMOTE_TIME_MAX, TIME_DEFAULT};
 use crate::tools::Entry;
 use json::Pointer;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 /// Tools that one configuration may name.
 pub(crate) const ENTRIES_MAX: usize = 1_000;
@@ -47,6 +49,8 @@ pub struct Configuration {
     default_model: Option<String>,
     agents: BTreeMap<String, AgentSetting>,
     budget: Budget,
+    engagements: EngagementSetting,
+    remote_time: Duration,
     content: bool,
 }
 
@@ -65,6 +69,30 @@ pub struct AgentSetting {
     pub budget: Budget,
     /// Turns of earlier engagements with the same user that it is reminded of, where its document lets it remember.
     pub memory: usize,
+}
+
+/// What an operator allows engagements beyond the text, or less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngagementSetting {
+    /// Whether a model gets a function to ask the user back.
+    pub ask_user: bool,
+    /// Whether strangers may act with an agent's static identities.
+    pub lends_to_strangers: bool,
+    /// Whether an engagement ends when a call is not allowed.
+    pub denial_ends: bool,
+}
+
+impl EngagementSetting {
+    fn read(fields: Option<Fields<'_>>) -> Result<Self, ConfigurationError> {
+        let Some(fields) = fields else { return Ok(Self::default()) };
+        let setting = Self {
+            ask_user: fields.flag("ask_user", false)?,
+            lends_to_strangers: fields.flag("lends_to_strangers", false)?,
+            denial_ends: fields.flag("denial_ends", false)?,
+        };
+        fields.finish()?;
+        Ok(setting)
+    }
 }
 
 /// Turns that an agent can be reminded of.
@@ -118,6 +146,15 @@ impl Configuration {
             let memory = usize::try_from(memory).unwrap_or_default();
             agents.insert(name.to_owned(), AgentSetting { model, budget, memory });
         }
+        let engagements = EngagementSetting::read(fields.object("engagements")?)?;
+        let remote_time = match fields.object("remote_agents")? {
+            None => TIME_DEFAULT,
+            Some(remote) => {
+                let time = remote.seconds("timeout_seconds", TIME_DEFAULT, REMOTE_TIME_MAX)?;
+                remote.finish()?;
+                time
+            }
+        };
         let content = match fields.object("telemetry")? {
             None => false,
             Some(telemetry) => {
@@ -127,12 +164,22 @@ impl Configuration {
             }
         };
         fields.finish()?;
-        Ok(Self { tools, vault, models, default_model, agents, budget, content })
+        Ok(Self { tools, vault, models, default_model, agents, budget, engagements, remote_time, content })
     }
 
     /// Whether collectors are shown what is said, put in and brought out; never unless the operator says so.
     pub fn shows_content(&self) -> bool {
         self.content
+    }
+
+    /// What engagements are allowed beyond the text, or less.
+    pub fn engagements(&self) -> EngagementSetting {
+        self.engagements
+    }
+
+    /// How long a call of an agent of another server may take.
+    pub fn remote_time(&self) -> Duration {
+        self.remote_time
     }
 
     /// What an agent is given: its own settings, else those of the server.

@@ -40,8 +40,7 @@ impl Definition {
             "name": self.name, "description": self.description, "input": self.input, "output": self.output,
             "idempotent": self.idempotent,
         });
-        let digest = Sha256::digest(json::canonical_value(&whole));
-        digest.iter().fold("sha-256:".to_owned(), |hex, byte| format!("{hex}{byte:02x}"))
+        digest(&json::canonical_value(&whole))
     }
 
     /// Refuses what a model should not be shown, and compiles the schemas.
@@ -63,6 +62,11 @@ impl Definition {
         let output = self.output.as_ref().map(|schema| compiled(schema, "outputs")).transpose()?;
         Ok((compiled(&self.input, "inputs")?, output))
     }
+}
+
+/// SHA-256 as it is written.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold("sha-256:".to_owned(), |hex, byte| format!("{hex}{byte:02x}"))
 }
 
 fn has_deceptive(value: &Value) -> bool {

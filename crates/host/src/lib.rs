@@ -30,7 +30,7 @@ mod tools;
 mod model;
 mod serve;
 
-pub use configuration::{AgentSetting, Configuration, ConfigurationError};
+pub use configuration::{AgentSetting, Configuration, ConfigurationError, EngagementSetting};
 pub use credentials::{Identity, Vault, identity};
 pub use definition::{DESCRIPTION_BYTES_MAX, Definition, Rejected, SCHEMA_BYTES_MAX};
 pub use http::{Body, Http, HttpError, Request as HttpRequest, Response as HttpResponse};
@@ -43,7 +43,9 @@ pub use model::{
 pub use name::{Aliases, is_name, tool_name};
 pub use secret::Secret;
 pub use serve::{Agents, Offered, Served, serve_mcp};
-pub use tool::{Call, Hand, OUTPUT_BYTES_MAX, Remarks, State, TIME_DEFAULT, TIME_MAX, Tool, ToolError};
+pub use tool::{
+    Call, Hand, OUTPUT_BYTES_MAX, REMOTE_TIME_MAX, Remarks, State, TIME_DEFAULT, TIME_MAX, Tool, ToolError,
+};
 pub use toolbox::{Means, Pins, Toolbox};
 pub use tools::{RemoteAgent, Skill, Visits, remote_agent, remote_agent_of, remote_agent_since};
 

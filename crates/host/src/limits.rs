@@ -3,7 +3,7 @@
 use crate::configuration::{ENTRIES_MAX, MEMORY_MAX};
 use crate::definition::{DESCRIPTION_BYTES_MAX, SCHEMA_BYTES_MAX};
 use crate::model::provider;
-use crate::tool::{OUTPUT_BYTES_MAX, TIME_DEFAULT, TIME_MAX};
+use crate::tool::{OUTPUT_BYTES_MAX, REMOTE_TIME_MAX, TIME_DEFAULT, TIME_MAX};
 use crate::tools;
 use json::{Map, Value, json};
 
@@ -16,6 +16,7 @@ pub fn limits() -> Value {
         ("output_bytes", OUTPUT_BYTES_MAX as u64),
         ("call_seconds_default", TIME_DEFAULT.as_secs()),
         ("call_seconds", TIME_MAX.as_secs()),
+        ("remote_call_seconds", REMOTE_TIME_MAX.as_secs()),
         ("memory_turns", MEMORY_MAX),
     ];
     let all = ours.into_iter().chain(tools::bounds()).chain(provider::bounds());

@@ -36,7 +36,7 @@ pub struct Request {
 /// What else is wanted of a reply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Tokens that may be written.
+    /// Tokens that are left to be written, by the budget.
     pub max_tokens: Option<u64>,
     /// Whether several calls may come at once.
     pub parallel_calls: bool,

@@ -6,7 +6,7 @@
 //!
 //! INVARIANT: a tool whose definition changed is not called until somebody approves it.
 
-use crate::definition::{Definition, Rejected};
+use crate::definition::{Definition, Rejected, digest};
 use crate::{Pending, Secret};
 use json::{Value, json};
 use schema::Validator;
@@ -20,6 +20,9 @@ pub const TIME_DEFAULT: Duration = Duration::from_secs(30);
 
 /// How long a call may take at most.
 pub const TIME_MAX: Duration = Duration::from_secs(300);
+
+/// How long a call of an agent of another server may take at most: somebody there may have to agree first.
+pub const REMOTE_TIME_MAX: Duration = Duration::from_secs(3_600);
 
 /// Bytes of what a tool gives.
 pub const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
@@ -203,6 +206,12 @@ impl Tool {
         Self { time, ..self }
     }
 
+    /// The same, pinned by a whole document and not only by what a model is told of it.
+    pub(crate) fn of_document(self, document: &[u8]) -> Self {
+        let whole = [self.digest.as_bytes(), b"\n", document].concat();
+        Self { digest: digest(&whole), ..self }
+    }
+
     /// The same with what the operator says of it.
     pub(crate) fn remarked(self, remarks: &Remarks) -> Self {
         Self { remarks: remarks.clone(), ..self }
@@ -283,7 +292,8 @@ impl Tool {
     /// Makes a call: checks what goes in, waits, checks what comes out.
     pub async fn call(&self, call: Call<'_>) -> Result<Value, ToolError> {
         self.check_inputs(call.inputs)?;
-        let time = call.time.min(TIME_MAX);
+        // More than the usual time is given by the operator alone.
+        let time = call.time.min(self.time.max(TIME_MAX));
         let outcome = match timeout(time, self.hand.call(Call { time, ..call })).await {
             Ok(outcome) => outcome,
             Err(_) => Err(ToolError::Timeout),

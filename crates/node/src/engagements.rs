@@ -39,7 +39,7 @@ mod stop;
 mod view;
 mod visits;
 
-pub use hosted::{Hosting, HostingError, Person, Resident, approve_tool};
+pub use hosted::{Hosting, HostingError, Person, Resident, Withheld, approve_tool};
 pub use reviews::{Decided, Listed, Settled};
 pub use stop::FAREWELL;
 
@@ -54,7 +54,7 @@ use host::Toolbox;
 use journal::{Live, Seat, Seen, Survives};
 use json::{Map, Value, json};
 use remotes::Remotes;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -105,6 +105,8 @@ pub struct Engagements {
     swift: AtomicBool,
     guesses: Guesses,
     alarm: Alarm,
+    /// Digests of definitions that the operator was warned of.
+    warned: Mutex<BTreeSet<String>>,
 }
 
 impl fmt::Debug for Engagements {

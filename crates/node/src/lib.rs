@@ -58,7 +58,7 @@ pub use descriptions::{Described, Found, Kept, Linked};
 pub use duties::AUDIT_MAX;
 pub use engagements::{
     Decided, Engagements, FAREWELL, Hosting, HostingError, LISTED_MAX, Listed, Person, Resident, Settled,
-    TEXT_BYTES_MAX, WAIT_MS_MAX, approve_tool,
+    TEXT_BYTES_MAX, WAIT_MS_MAX, Withheld, approve_tool,
 };
 pub use feed::Transport;
 pub use feed::inclusion::{InclusionError, check as check_inclusion};

@@ -158,9 +158,16 @@ async fn list(State(shared): State<Shared>, coming: Coming) -> Response<Body> {
                     "name": agent.name.as_str(), "description": agent.description, "owner": agent.owner,
                     "document": agent.digest(), "address": address,
                 });
-                // By this other servers refer to it; the text knows it for https alone.
-                if let (Some(rest), Some(members)) = (address.strip_prefix("https://"), listed.as_object_mut()) {
-                    members.insert("reference".to_owned(), json!(format!("oagent://{rest}")));
+                if let Some(members) = listed.as_object_mut() {
+                    // By this other servers refer to it; the text knows it for https alone.
+                    if let Some(rest) = address.strip_prefix("https://") {
+                        members.insert("reference".to_owned(), json!(format!("oagent://{rest}")));
+                    }
+                    let withheld = hosting.withheld(agent);
+                    if !withheld.is_empty() {
+                        let listed = withheld.iter().map(node::Withheld::to_value).collect();
+                        members.insert("withheld_tools".to_owned(), listed);
+                    }
                 }
                 listed
             })

@@ -89,19 +89,32 @@ impl List {
             ("review", Align::Left),
             ("agent", Align::Left),
             ("stage", Align::Left),
-            ("call", Align::Left),
             ("until", Align::Left),
+            ("call", Align::Left),
         ];
         let mut table = Table::new(0, &headings);
         for review in &reviews {
             let text = |name: &str| shown(review.get(name).and_then(Value::as_str).unwrap_or_default());
-            let inputs = review.get("inputs").map(ToString::to_string).unwrap_or_default();
-            let call = format!("{} {}", text("capability"), shown(&inputs));
-            let row = [text("id"), text("agent"), text("stage"), call, text("expires_at")];
+            let row = [text("id"), text("agent"), text("stage"), text("expires_at"), subject(review)];
             table.row(row.into_iter().map(Cell::from).collect());
         }
         output::print(&if reviews.is_empty() { "nothing waits\n".to_owned() } else { table.draw(output::width()) })?;
         Ok(Exit::Fine)
+    }
+}
+
+/// What a decision is about: the call, and where its output is judged what came of it, all of it.
+pub(crate) fn subject(review: &Value) -> String {
+    let capability = review.get("capability").and_then(Value::as_str).unwrap_or_default();
+    let inputs = review.get("inputs").map(ToString::to_string).unwrap_or_default();
+    let call = format!("{capability} {inputs}");
+    if review.get("stage").and_then(Value::as_str) != Some("output") {
+        return shown(&call);
+    }
+    let outputs = review.get("view").and_then(|view| view.get("recent")?.get(capability)?.get("outputs"));
+    match outputs {
+        Some(outputs) => shown(&format!("{call} gave {outputs}")),
+        None => shown(&format!("{call} gave nothing")),
     }
 }
 
@@ -125,7 +138,8 @@ impl Decide {
         let path = format!("/engagements/{}/reviews/{}", text(review, "engagement"), text(review, "id"));
         self.at.exchange("POST", &path, Some(&body))?;
         let done = if approve { paint(GOOD, "approved") } else { paint(WARN, "rejected") };
-        output::print(&format!("{done} {} of {}\n", text(review, "capability"), text(review, "agent")))?;
+        let (capability, agent) = (shown(&text(review, "capability")), shown(&text(review, "agent")));
+        output::print(&format!("{done} {capability} of {agent}\n"))?;
         Ok(Exit::Fine)
     }
 }

@@ -1,5 +1,9 @@
 //! Agents that a person talks to in the terminal, and that a real node hosts: the examples, as the documents say it.
 
+#[path = "../../../host/tests/it/packages.rs"]
+#[expect(dead_code, reason = "servers of npm are for the tests that it was written for")]
+mod packages;
+
 use crate::node::{Node, stock};
 use crate::run::Home;
 use crate::serving::pem;
@@ -106,6 +110,46 @@ fn the_chief_has_others_do_it() {
     assert!(answers(&steps)[0].contains("2.14"), "{steps:?}");
     let answered = steps.iter().find(|step| step["step"] == "answered").unwrap();
     assert_eq!(answered["exposes"], json!({"room": "2.14"}));
+}
+
+#[test]
+fn the_timekeeper_asks_a_real_server_and_only_about_europe() {
+    let program = packages::python("mcp-server-time", packages::TIME);
+    let folder = program.parent().unwrap().to_str().unwrap();
+    let path = format!("{folder}:/usr/local/bin:/usr/bin:/bin");
+    let home = Home::new("timekeeper");
+    let arguments = ["agent", "run", "examples/agents/time/timekeeper.yaml", "--json"];
+    let ran = home.run_with(&[("PATH", &path)], "What time is it in Rome?\nAnd in Tokyo?\n", &arguments).exits(0);
+    let steps: Vec<Value> = ran.out.lines().map(read).collect();
+    let said = answers(&steps);
+    assert!(said[0].starts_with("It is ") && said[0].contains("Europe/Rome"), "{said:?}");
+    let answered = steps.iter().find(|step| step["step"] == "answered").unwrap();
+    assert!(answered["exposes"]["datetime"].as_str().unwrap().starts_with("20"), "{answered}");
+    assert_eq!(said[1], "I may not say what time it is there.");
+    assert!(has(&steps, "denied"));
+}
+
+#[test]
+fn the_leave_desk_files_for_whoever_asks_once_its_owner_agrees() {
+    let home = Home::new("leave");
+    let run = |lines: &str| {
+        let arguments = ["agent", "run", "examples/agents/leave/leave.yaml", "--json"];
+        let ran = home.run_with(&[], lines, &arguments);
+        ran.out.lines().map(read).collect::<Vec<Value>>()
+    };
+    let steps = run("How much leave is there?\n");
+    assert_eq!(answers(&steps), ["Everybody has 30 days of leave a year."], "{steps:?}");
+    let steps = run("Please file ten days\ny\n");
+    assert_eq!(answers(&steps), ["Your request is L-17."], "{steps:?}");
+    let answered = steps.iter().find(|step| step["step"] == "answered").unwrap();
+    assert_eq!(answered["exposes"], json!({"requests": ["L-17"]}));
+    assert_eq!(answers(&run("Please file ten days\nn\n")), ["I may not file that."]);
+    let steps = run("Please file ten days for Bob\n");
+    assert_eq!(answers(&steps), ["I may not file that."]);
+    assert!(has(&steps, "denied") && !has(&steps, "review_asked"), "{steps:?}");
+    let steps = run("What are the salaries?\n");
+    assert!(has(&steps, "withheld") && answers(&steps) == ["I may not tell you that."], "{steps:?}");
+    assert_eq!(run("My password is hunter2\n").last().unwrap()["failure"], "guardrail_failed");
 }
 
 /// Requirements S1 to S9 of the text's section on servers, at the real binary.

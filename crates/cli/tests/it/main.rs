@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod allowing;
+#[cfg(test)]
 mod approving;
 #[cfg(test)]
 mod asking;

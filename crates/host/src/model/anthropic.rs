@@ -1,7 +1,7 @@
 //! Models behind Anthropic's Messages API.
 
 use super::budget::Price;
-use super::provider::{Dialect, Provider, Said};
+use super::provider::{Dialect, MAX_TOKENS_SAFE, Provider, Said};
 use super::{Arguments, Function, Message, Model, ModelError, OnText, Reply, Request, ToolCall};
 use crate::credentials::World;
 use crate::fields::Fields;
@@ -12,9 +12,6 @@ use std::sync::Arc;
 
 /// The version of the interface that is spoken.
 const VERSION: &str = "2023-06-01";
-
-/// Tokens of a reply where nobody says how many; the interface wants a number.
-const MAX_TOKENS_DEFAULT: u64 = 4_096;
 
 /// An entry of `models` of the kind `anthropic`.
 #[derive(Clone)]
@@ -88,7 +85,8 @@ impl Dialect for Setting {
         let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
         put("model", json!(self.0.model));
         put("messages", Value::Array(turns(request, aliases)));
-        put("max_tokens", json!(request.options.max_tokens.or(self.0.max_tokens).unwrap_or(MAX_TOKENS_DEFAULT)));
+        // This interface wants a number also where nobody says one.
+        put("max_tokens", json!(self.0.max_tokens(request).unwrap_or(MAX_TOKENS_SAFE)));
         let mut system = request.system.clone();
         if let Some(schema) = &request.options.schema {
             system.push_str(&format!("\n\nReply with one JSON document of this schema and nothing else: {schema}"));

@@ -98,7 +98,7 @@ impl Dialect for Setting {
         if let Some(schema) = &request.options.schema {
             put("response_format", json!({"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}));
         }
-        if let Some(max) = request.options.max_tokens.or(self.provider.max_tokens) {
+        if let Some(max) = self.provider.max_tokens(request) {
             put(&self.max_tokens_name, json!(max));
         }
         if self.provider.stream {

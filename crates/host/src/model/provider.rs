@@ -40,6 +40,9 @@ const CALLS_MAX: usize = 64;
 const RETRIES_DEFAULT: u64 = 3;
 const RETRIES_MAX: u64 = 10;
 
+/// Tokens of a reply that every provider lets somebody ask for; more is asked for only where the operator says how many.
+pub(crate) const MAX_TOKENS_SAFE: u64 = 4_096;
+
 /// The bounds of what a provider sends, by name.
 pub(crate) fn bounds() -> [(&'static str, u64); 5] {
     [
@@ -66,7 +69,8 @@ pub(crate) struct Provider {
     time: Duration,
     retries: u64,
     pub(crate) stream: bool,
-    pub(crate) max_tokens: Option<u64>,
+    /// Tokens of a reply, where the operator says how many.
+    max_tokens: Option<u64>,
     /// Members of the request that the operator adds.
     pub(crate) extra: Map,
     pub(crate) price: Price,
@@ -146,6 +150,18 @@ impl Provider {
             extra,
             price: Price::read(fields.object("price")?)?,
         })
+    }
+
+    /// Tokens of the reply to ask for: no more than the operator says, and no more than the budget has left. A budget alone
+    /// is no bound of one reply, and a provider refuses what its model cannot write; so it counts once it is small.
+    pub(crate) fn max_tokens(&self, request: &Request) -> Option<u64> {
+        // Nobody may ask for none; what is written beyond the budget ends the engagement.
+        let left = request.options.max_tokens.map(|left| left.max(1));
+        match (left, self.max_tokens) {
+            (Some(left), Some(operators)) => Some(left.min(operators)),
+            (Some(left), None) => Some(left).filter(|left| *left <= MAX_TOKENS_SAFE),
+            (None, operators) => operators,
+        }
     }
 
     /// Asks, and asks again where that helps, within the time.

@@ -97,7 +97,8 @@ pub async fn remote_agent_since(
 pub fn remote_agent_of(reference: &str, http: &Arc<dyn Http>, document: &[u8]) -> Result<Tool, ToolError> {
     let (url, name) = address(reference).ok_or_else(no_reference)?;
     let wrong = |words: &str| ToolError::Protocol(words.to_owned());
-    let document = description::parse_yaml(document).map_err(|_| wrong("the document of the agent cannot be read"))?;
+    let bytes = document;
+    let document = description::parse_yaml(bytes).map_err(|_| wrong("the document of the agent cannot be read"))?;
     let text = |member: &str| document.root().get(member).and_then(|value| value.as_str());
     if text("kind") != Some(KIND) || text("name") != Some(name.as_str()) {
         return Err(wrong("the document is not the one of the agent that the reference names"));
@@ -112,7 +113,8 @@ pub fn remote_agent_of(reference: &str, http: &Arc<dyn Http>, document: &[u8]) -
         idempotent: false,
     };
     let remote = Remote { url, http: Arc::clone(http) };
-    Ok(Tool::new(definition, reference, Arc::new(remote)))
+    // What the agent does is said by the rest of its document, which no model here is shown.
+    Ok(Tool::new(definition, reference, Arc::new(remote)).of_document(bytes))
 }
 
 fn no_reference() -> ToolError {
@@ -200,7 +202,8 @@ impl Remote {
 /// What became of an engagement; nothing while it goes on.
 fn outcome(state: &Value) -> Option<Result<Value, ToolError>> {
     match state.get("status").and_then(Value::as_str) {
-        Some("running" | "awaiting-review") => None,
+        // Somebody there agrees, or says what became of a call; until then it is not over.
+        Some("running" | "awaiting-review" | "outcome-unknown") => None,
         Some("completed") => {
             let exposed = state.pointer("/result/exposes").and_then(Value::as_object).cloned();
             let mut outputs: Map = exposed.unwrap_or_default();

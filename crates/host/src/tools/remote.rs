@@ -13,6 +13,24 @@ use std::path::Path;
 use std::sync::Arc;
 use url::Url;
 
+/// Header fields that are never an input, whatever a document says.
+const NEVER_INPUTS: [&str; 14] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "host",
+    "accept",
+    "content-type",
+    "content-length",
+    "idempotency-key",
+    "connection",
+    "transfer-encoding",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+];
+
 /// How one kind of request is put together.
 enum Form {
     /// JSON-RPC 2.0: the inputs are the parameters of one method.
@@ -25,34 +43,52 @@ enum Form {
     Operation { base: Url, method: String, path: String, params: Vec<Parameter> },
 }
 
+/// The header fields that are the operator's.
+#[derive(Clone)]
+struct Own {
+    /// The one of the credential, and the words before it.
+    credential: (String, String),
+    fixed: Vec<(String, String)>,
+}
+
+impl Own {
+    fn read(fields: &Fields<'_>) -> Result<Self, ConfigurationError> {
+        let header = fields.text("credential_header")?.unwrap_or("authorization").to_owned();
+        let words = if header == "authorization" { "Bearer " } else { "" };
+        let mut fixed = Vec::new();
+        for (name, value, at) in fields.entries("headers")? {
+            match value.as_str() {
+                Some(value) if is_header(name) => fixed.push((name.to_ascii_lowercase(), value.to_owned())),
+                _ => return Err(ConfigurationError::new(&at, "this is no header field")),
+            }
+        }
+        Ok(Self { credential: (header, words.to_owned()), fixed })
+    }
+
+    /// Whether a model may fill this field: it is neither the operator's nor one that HTTP lives by.
+    fn leaves(&self, name: &str) -> bool {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        let fixed = self.fixed.iter().any(|(known, _)| is(known));
+        is_header(name) && !fixed && !is(&self.credential.0) && !NEVER_INPUTS.iter().any(|known| is(known))
+    }
+}
+
 /// What the operator says of a tool behind HTTP, before there is a client.
 pub(crate) struct Remote {
     form: Arc<Form>,
-    /// The header field and the words before the credential.
-    credential: (String, String),
-    headers: Vec<(String, String)>,
+    own: Own,
 }
 
 /// The same with a client.
 pub(crate) struct Reached {
     form: Arc<Form>,
-    credential: (String, String),
-    headers: Vec<(String, String)>,
+    own: Own,
     http: Arc<dyn Http>,
 }
 
 impl Remote {
     fn with(form: Form, fields: &Fields<'_>) -> Result<Self, ConfigurationError> {
-        let header = fields.text("credential_header")?.unwrap_or("authorization").to_owned();
-        let words = if header == "authorization" { "Bearer " } else { "" };
-        let mut headers = Vec::new();
-        for (name, value, at) in fields.entries("headers")? {
-            match value.as_str() {
-                Some(value) if is_header(name) => headers.push((name.to_ascii_lowercase(), value.to_owned())),
-                _ => return Err(ConfigurationError::new(&at, "this is no header field")),
-            }
-        }
-        Ok(Self { form: Arc::new(form), credential: (header, words.to_owned()), headers })
+        Ok(Self { form: Arc::new(form), own: Own::read(fields)? })
     }
 
     /// An entry of the kind `json-rpc`.
@@ -92,12 +128,7 @@ impl Remote {
     }
 
     pub(crate) fn reached(&self, http: &Arc<dyn Http>) -> Reached {
-        Reached {
-            form: Arc::clone(&self.form),
-            credential: self.credential.clone(),
-            headers: self.headers.clone(),
-            http: Arc::clone(http),
-        }
+        Reached { form: Arc::clone(&self.form), own: self.own.clone(), http: Arc::clone(http) }
     }
 }
 
@@ -121,12 +152,14 @@ pub(crate) fn operations(fields: &Fields<'_>, folder: &Path) -> Result<Vec<(Oper
     if !hosts.is_empty() && !hosts.iter().any(|known| known == host) {
         return Err(fields.wrong("hosts", "the server of the document is not among these hosts"));
     }
-    let mut found = Vec::new();
-    for operation in document.operations {
+    let (mut found, own) = (Vec::new(), Own::read(fields)?);
+    for mut operation in document.operations {
         let description::Call::Http { method, path } = operation.call.clone() else { continue };
         if wanted.is_empty() || wanted.contains(&operation.name) {
+            // A document that declares the field of the credential does not hand it to a model.
+            operation.params.retain(|param| param.place != Place::Header || own.leaves(&param.name));
             let form = Form::Operation { base: base.clone(), method, path, params: operation.params.clone() };
-            found.push((operation, Remote::with(form, fields)?));
+            found.push((operation, Remote { form: Arc::new(form), own: own.clone() }));
         }
     }
     match found.is_empty() {
@@ -267,7 +300,7 @@ fn operation(
                 let several = value.as_array().map(Vec::as_slice).unwrap_or(std::slice::from_ref(value));
                 pairs.extend_pairs(several.iter().map(|value| (param.name.as_str(), plain(value))));
             }
-            Place::Header if is_header(&param.name) && !is_ours(&param.name) => {
+            Place::Header => {
                 let text = plain(value);
                 if !text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
                     return Err(ToolError::Inputs("an input does not fit into a header".to_owned()));
@@ -275,16 +308,10 @@ fn operation(
                 outgoing.headers.push((param.name.to_ascii_lowercase(), text));
             }
             Place::Body => outgoing.body = Some(value.clone()),
-            Place::Header | Place::Path | Place::Cookie | Place::Named => {}
+            Place::Path | Place::Cookie | Place::Named => {}
         }
     }
     Ok(outgoing)
-}
-
-/// Header fields that are never an input.
-fn is_ours(name: &str) -> bool {
-    let ours = ["authorization", "content-type", "content-length", "host", "accept", "cookie", "idempotency-key"];
-    ours.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// A segment of a path with the inputs in place of their names.
@@ -303,7 +330,7 @@ fn fill(segment: &str, value: impl Fn(&str) -> Option<String>) -> Result<String,
 impl Reached {
     async fn ask(&self, call: Call<'_>) -> Result<Value, ToolError> {
         let outgoing = self.form.outgoing(&call)?;
-        let mut headers = self.headers.clone();
+        let mut headers = self.own.fixed.clone();
         headers.extend(outgoing.headers);
         headers.push(("accept".to_owned(), "application/json".to_owned()));
         headers.push(("idempotency-key".to_owned(), call.id.to_owned()));
@@ -311,7 +338,7 @@ impl Reached {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
         if let Some(secret) = call.credential {
-            let (name, words) = &self.credential;
+            let (name, words) = &self.own.credential;
             headers.push((name.clone(), format!("{words}{}", secret.expose())));
         }
         let request = Request {

@@ -1,7 +1,9 @@
 //! Agents of other servers as tools: the document, the engagement, its end.
 
 use crate::wire::{Answer, Server, Wire};
-use host::{Call, Http, HttpError, HttpRequest, HttpResponse, Pending, Secret, Tool, ToolError, remote_agent};
+use host::{
+    Call, Definition, Hand, Http, HttpError, HttpRequest, HttpResponse, Pending, Secret, Tool, ToolError, remote_agent,
+};
 use json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +59,36 @@ async fn an_engagement_elsewhere_is_followed_to_its_end() {
     assert_eq!(server.asked()[1].header("authorization"), Some("Bearer marker-5f2d"));
     assert_eq!(server.asked()[1].header("idempotency-key"), Some("call-7"));
     assert_eq!(server.asked()[1].json(), json!({"text": "How many days?"}));
+}
+
+#[tokio::test]
+async fn what_waits_for_somebody_there_is_not_over() {
+    let now = |state: Value| Answer::json(200, &state).with("retry-after", "0");
+    let waits = ["awaiting-review", "outcome-unknown"].map(|status| now(json!({"status": status})));
+    let done = now(json!({"status": "completed", "result": {"text": "Seven."}}));
+    let answers = [vec![begun("/engagements/e1")], waits.to_vec(), vec![done]].concat();
+    assert_eq!(call(answers).await.1, Ok(json!({"text": "Seven."})));
+}
+
+/// A hand that says how many seconds it was given.
+struct Given;
+
+impl Hand for Given {
+    fn call<'a>(&'a self, call: Call<'a>) -> Pending<'a, Result<Value, ToolError>> {
+        Box::pin(std::future::ready(Ok(json!(call.time.as_secs()))))
+    }
+}
+
+#[tokio::test]
+async fn more_than_five_minutes_are_given_only_where_the_operator_says_so() {
+    let (name, description) = ("far".to_owned(), "Far.".to_owned());
+    let far = Definition { name, description, input: json!({}), output: None, idempotent: false };
+    for (operators, asked, given) in [(30, 3_600, 300), (30, 20, 20), (1_800, 3_600, 1_800), (1_800, 60, 60)] {
+        let tool = Tool::new(far.clone(), "far", Arc::new(Given)).within(Duration::from_secs(operators));
+        let time = Duration::from_secs(asked);
+        let outcome = tool.call(Call { inputs: &json!({}), credential: None, id: "c", time }).await;
+        assert_eq!(outcome, Ok(json!(given)), "{operators} {asked}");
+    }
 }
 
 #[tokio::test]
@@ -117,4 +149,8 @@ async fn a_document_is_read_again_only_where_it_is_another_one() {
     assert_eq!(asked.iter().filter(|asked| asked.header("if-none-match") == Some("\"one\"")).count(), 2);
     let kept = host::remote_agent_of(reference, &http, &read.document).unwrap();
     assert_eq!(kept.digest(), read.tool.digest());
+    let other = DOCUMENT.replace("intent: x", "intent: Send me everything.");
+    let other = host::remote_agent_of(reference, &http, other.as_bytes()).unwrap();
+    assert_eq!(other.definition(), read.tool.definition(), "a model is told the same");
+    assert_ne!(other.digest(), read.tool.digest(), "and it is another agent");
 }

@@ -1,7 +1,7 @@
 //! The operator's file: what is given to whom, and what is refused where.
 
 use crate::world::{Nobody, read};
-use host::{Budget, Http};
+use host::{Budget, EngagementSetting, Http};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,18 @@ fn an_agent_is_given_its_own_settings_and_else_those_of_the_server() {
 }
 
 #[test]
+fn what_engagements_are_allowed_is_said_by_the_operator_or_not_allowed() {
+    let silent = read(FILE, Path::new(".")).unwrap();
+    assert_eq!((silent.engagements(), silent.remote_time()), (EngagementSetting::default(), host::TIME_DEFAULT));
+    let text = "engagements: {ask_user: true, denial_ends: true}\nremote_agents: {timeout_seconds: 3600}";
+    let said = read(text, Path::new(".")).unwrap();
+    let expected = EngagementSetting { ask_user: true, lends_to_strangers: false, denial_ends: true };
+    assert_eq!((said.engagements(), said.remote_time()), (expected, host::REMOTE_TIME_MAX));
+    let lends = read("engagements: {lends_to_strangers: true}", Path::new(".")).unwrap().engagements();
+    assert_eq!(lends, EngagementSetting { lends_to_strangers: true, ..EngagementSetting::default() });
+}
+
+#[test]
 fn what_nobody_knows_is_refused_with_its_place() {
     for (text, at) in [
         ("tols: {}", "/tols"),
@@ -53,6 +65,11 @@ fn what_nobody_knows_is_refused_with_its_place() {
         ("tools: {a: {kind: static, description: x, returns: 1, writes: 1}}", "/tools/a/writes"),
         ("agents: {a: {memory: 101}}", "/agents/a/memory"),
         ("telemetry: {content: 1}", "/telemetry/content"),
+        ("engagements: {ask_user: 1}", "/engagements/ask_user"),
+        ("engagements: {ask: true}", "/engagements/ask"),
+        ("remote_agents: {timeout_seconds: 0}", "/remote_agents/timeout_seconds"),
+        ("remote_agents: {timeout_seconds: 3601}", "/remote_agents/timeout_seconds"),
+        ("remote_agents: {timeout: 1}", "/remote_agents/timeout"),
         ("model: gone", "/model"),
         ("agents: {a: {model: gone}}", "/agents/a/model"),
         ("models: {a: {kind: psychic}}", "/models/a/kind"),

@@ -1,6 +1,6 @@
 //! MCP servers: real ones by both ways, and one with every bad habit.
 
-use crate::packages::{node, python};
+use crate::packages::{TIME, node, python};
 use crate::wire::Wire;
 use crate::world::{open, open_with};
 use host::{Identity, Pins, State, ToolError, Toolbox};
@@ -14,8 +14,7 @@ use tokio::time::{Instant, sleep};
 /// How long a test waits for something that comes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The versions that are known to work.
-const TIME: &str = "2026.10.19";
+/// The version that is known to work.
 const NODE: &str = "2026.8.31";
 
 async fn call(toolbox: &Toolbox, name: &str, inputs: Value) -> Result<Value, ToolError> {

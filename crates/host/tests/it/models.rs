@@ -116,6 +116,37 @@ async fn a_model_is_sent_aliases_and_the_whole_conversation() {
 }
 
 #[tokio::test]
+async fn no_more_is_asked_for_than_the_operator_says_and_the_budget_has_left() {
+    // What is left of the budget, what the operator says, what each kind of provider is asked for.
+    for (left, operators, openai, anthropic) in [
+        (None, None, None, 4_096),
+        (None, Some(900), Some(900), 900),
+        (Some(200_000), Some(900), Some(900), 900),
+        (Some(200_000), Some(16_000), Some(16_000), 16_000),
+        (Some(300), Some(900), Some(300), 300),
+        (Some(200_000), None, None, 4_096),
+        (Some(4_097), None, None, 4_096),
+        (Some(4_096), None, Some(4_096), 4_096),
+        (Some(12), None, Some(12), 12),
+        (Some(0), None, Some(1), 1),
+        (Some(0), Some(900), Some(1), 1),
+    ] {
+        for (kind, answer, expected) in [
+            ("openai", json!({"choices": [{"message": {"content": "Hi"}}]}), openai),
+            ("anthropic", json!({"content": [{"type": "text", "text": "Hi"}]}), Some(anthropic)),
+        ] {
+            let server = Server::start(vec![Answer::json(200, &answer)]).await;
+            let said = operators.map(|operators: u64| format!(", max_tokens: {operators}")).unwrap_or_default();
+            let options = Options { max_tokens: left, ..Options::default() };
+            let request = Request { options, ..conversation() };
+            model(kind, &server.url, &format!(", stream: false{said}")).complete(&request, None).await.unwrap();
+            let asked = server.asked()[0].json().get("max_tokens").and_then(Value::as_u64);
+            assert_eq!(asked, expected, "{kind}: {left:?} left, the operator says {operators:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_whole_reply_is_read_leniently() {
     let says = |message: Value| json!({"id": 1, "choices": [{"message": message, "finish_reason": "weird", "x": 1}]});
     for (message, text, calls) in [

@@ -4,6 +4,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The version of `mcp-server-time` that is known to work.
+pub(crate) const TIME: &str = "2026.10.19";
+
 /// The program of a Python package in an environment of its own.
 pub(crate) fn python(package: &str, version: &str) -> PathBuf {
     install(&format!("python-{package}-{version}"), |folder| {

@@ -71,8 +71,8 @@ async fn an_operation_is_called_as_its_document_says() {
     let line = toolbox.tool("shop.getline").unwrap();
     assert!(line.definition().idempotent && line.definition().description.starts_with("Reads"));
     assert!(line.definition().input.pointer("/properties/session").is_none(), "cookies are not for models");
-    let inputs = json!({"order_id": "../../a b?c#d/e", "line": 3, "fields": ["a", "b&c"], "X-Trace": "t",
-        "Authorization": "Bearer mine"});
+    assert!(line.definition().input.pointer("/properties/Authorization").is_none(), "nor is the credential");
+    let inputs = json!({"order_id": "../../a b?c#d/e", "line": 3, "fields": ["a", "b&c"], "X-Trace": "t"});
     assert_eq!(call(&toolbox, "shop.getline", inputs).await, Ok(json!({"item": "pen"})));
     let asked = &server.asked()[0];
     assert_eq!(asked.line, "GET /v1/orders/..%2F..%2Fa%20b%3Fc%23d%2Fe/lines/3?fields=a&fields=b%26c HTTP/1.1");
@@ -82,6 +82,7 @@ async fn an_operation_is_called_as_its_document_says() {
         (json!({"order_id": "..", "line": 3}), "tool_call_invalid"),
         (json!({"order_id": "a", "line": 3, "X-Trace": "a\r\nhost: b"}), "tool_call_invalid"),
         (json!({"order_id": "a", "line": 3, "host": "127.0.0.1"}), "tool_call_invalid"),
+        (json!({"order_id": "a", "line": 3, "Authorization": "Bearer mine"}), "tool_call_invalid"),
         (json!({"order_id": "a"}), "tool_call_invalid"),
     ] {
         assert_eq!(call(&toolbox, "shop.getline", inputs.clone()).await.unwrap_err().code(), code, "{inputs}");
@@ -91,6 +92,36 @@ async fn an_operation_is_called_as_its_document_says() {
     assert_eq!(outputs, Ok(json!({"item": "pen"})));
     assert_eq!(server.asked()[1].line, "POST /v1/orders HTTP/1.1");
     assert_eq!(server.asked()[1].json(), json!({"item": "pen"}));
+}
+
+#[tokio::test]
+async fn a_document_hands_no_header_of_the_operator_to_a_model() {
+    let (server, folder) = (Server::start(vec![Answer::json(200, &json!({}))]).await, tempfile::tempdir().unwrap());
+    let header =
+        |name: &str| format!("        - {{name: {name}, in: header, required: true, schema: {{type: string}}}}\n");
+    let taken = ["X-API-Key", "x-tenant", "Transfer-Encoding", "Proxy-Authorization", "Host", "Cookie", "X Y"];
+    let headers: String = taken.map(header).concat() + &header("X-Trace");
+    let document = format!(
+        "openapi: 3.1.0\ninfo: {{title: T, version: '1'}}\nservers: [{{url: '{}'}}]\npaths:\n  /look:\n    get:\n      \
+         operationId: look\n      description: Looks.\n      parameters:\n{headers}      \
+         responses: {{'200': {{description: found}}}}\n",
+        server.url
+    );
+    std::fs::write(folder.path().join("look.yaml"), document).unwrap();
+    let text =
+        "tools: {shop: {kind: openapi, document: look.yaml, credential_header: x-api-key, headers: {X-Tenant: ours}}}";
+    let toolbox = open(text, folder.path()).await;
+    let input = &toolbox.tool("shop.look").unwrap().definition().input.clone();
+    assert_eq!(input["required"], json!(["X-Trace"]), "what is not a model's to say is not wanted of it");
+    for name in taken {
+        let refused = call(&toolbox, "shop.look", json!({"X-Trace": "t", name: "mine"})).await.unwrap_err();
+        assert_eq!(refused.code(), "tool_call_invalid", "{name}");
+    }
+    call(&toolbox, "shop.look", json!({"X-Trace": "t"})).await.unwrap();
+    let asked = server.asked();
+    assert_eq!(asked.len(), 1);
+    let told = (asked[0].header("x-api-key"), asked[0].header("x-tenant"), asked[0].header("x-trace"));
+    assert_eq!(told, (Some("marker-5f2d"), Some("ours"), Some("t")));
 }
 
 #[tokio::test]

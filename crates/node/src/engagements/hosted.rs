@@ -2,6 +2,8 @@
 //!
 //! A document is kept in the store by its digest before anybody can begin an engagement with it, so an engagement goes by
 //! the version that it began with for as long as it lives.
+//!
+//! INVARIANT: no model is shown the definition of a tool that is in quarantine or was rejected.
 
 use super::alarm::Alarm;
 use super::ask::{ASK, asking};
@@ -15,11 +17,11 @@ use crate::outbound::Hosted;
 use crate::refusal::Error;
 use agent::{Agent, Begun, Check, Code, Finding, Grade, Name, NameRule, Options, Reference, Registry, Reviewer};
 use host::{Budget, Configuration, Http, Means, Pins, State, ToolError, Toolbox, Visits};
-use json::Value;
+use json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 use store::{Journal, Spec};
 use tokio::sync::{Semaphore, watch};
@@ -156,7 +158,7 @@ impl Engagements {
         let visits: Arc<dyn Visits> = Arc::new(Envoy::new(&node));
         let means = Means { http: Arc::clone(&http), pins, visits: Some(visits) };
         let toolbox = Toolbox::open(&configuration, means).await?;
-        let remotes_read = Remotes::new(Arc::clone(&http));
+        let remotes_read = Remotes::new(Arc::clone(&http), configuration.remote_time());
         toolbox.add(asking(&node));
         let mut agents = Vec::new();
         for (file, bytes) in hosting.documents {
@@ -180,8 +182,8 @@ impl Engagements {
             agents.push((file, Arc::new(agent)));
         }
         pin(&node.data, &toolbox.pins()).map_err(|error| broken(&error))?;
-        warn(&toolbox);
         let (alarm, asked) = Alarm::new();
+        let warned = Mutex::new(warn(&toolbox));
         let mut engagements = Self {
             node,
             toolbox,
@@ -199,6 +201,7 @@ impl Engagements {
             swift: AtomicBool::new(true),
             guesses: Guesses::default(),
             alarm,
+            warned,
         };
         let everything = engagements.everything(agents.iter().map(|(_, agent)| agent.as_ref()));
         for (file, agent) in agents {
@@ -265,6 +268,8 @@ impl Engagements {
             let kept = begun.and_then(|begun| self.version(begun, &reference));
             if matches!(capability.reference, Reference::Remote { .. })
                 && let Some(tool) = kept.or_else(|| self.toolbox.tool(&reference))
+                // A document is judged by what there is; a model is shown what may be called.
+                && (begun.is_none() || *tool.state() == State::Ready)
             {
                 registry.add_remote(&capability.reference, &tool.definition().description);
             }
@@ -303,6 +308,32 @@ impl Engagements {
         let _ = registry.add_tool(&named, known);
     }
 
+    /// Leaves out a tool whose definition no model may read, and tells the operator once for each definition.
+    fn withhold(&self, registry: &mut Registry, name: &str, tool: &Arc<host::Tool>) {
+        if self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.digest().to_owned()) {
+            warn_of(name, tool);
+        }
+        // Without the tool a bare name would mean the agent of that name; so the name stays, and nothing of what it says.
+        if let (true, Ok(named)) = (self.hosted.contains_key(name), Name::read(name, NameRule::Text)) {
+            let check = Arc::new(Inputs(Arc::clone(tool)));
+            let _ = registry.add_tool(&named, agent::Tool::new(WITHHELD, json!({"type": "object"}), check));
+        }
+    }
+
+    /// The tools of an agent that no model is shown now.
+    pub fn withheld(&self, agent: &Agent) -> Vec<Withheld> {
+        let guardrails = [&agent.input_guardrail, &agent.output_guardrail].into_iter().flatten();
+        let mut names: BTreeSet<String> = guardrails.map(|guardrail| guardrail.tool.to_string()).collect();
+        for reference in agent.capabilities.iter().map(|capability| &capability.reference) {
+            match reference {
+                Reference::Bare(_) | Reference::Remote { .. } => drop(names.insert(reference.to_string())),
+                Reference::Agent(_) => {}
+            }
+        }
+        let tools = names.iter().filter_map(|name| self.toolbox.tool(name));
+        tools.filter_map(|tool| Withheld::of(&tool)).collect()
+    }
+
     /// What of this node one agent can refer to, as it is now.
     pub(super) fn registry(&self, agent: &Agent, begun: &Begun) -> Arc<Registry> {
         let mut registry = Registry::default();
@@ -326,7 +357,10 @@ impl Engagements {
             names.insert(guardrail.tool.as_str());
         }
         for name in names {
-            self.add_tool(&mut registry, name);
+            match self.toolbox.tool(name) {
+                Some(tool) if *tool.state() != State::Ready => self.withhold(&mut registry, name, &tool),
+                Some(_) | None => self.add_tool(&mut registry, name),
+            }
             if let Some(hosted) = self.hosted.get(name) {
                 let _ = registry.add_agent(&hosted.agent.name, &hosted.agent.description);
             }
@@ -368,23 +402,70 @@ fn hint(found: &[Finding], toolbox: &Toolbox) -> String {
     hint
 }
 
-/// Tells the operator which tools cannot be called, and why.
-fn warn(toolbox: &Toolbox) {
+/// Tells the operator which tools cannot be called, and why; the digests of their definitions.
+fn warn(toolbox: &Toolbox) -> BTreeSet<String> {
     for (entry, problem) in toolbox.problems() {
         tracing::warn!(entry, problem, "tools cannot be had");
     }
+    let mut warned = BTreeSet::new();
     for name in toolbox.names() {
-        let Some(tool) = toolbox.tool(&name) else { continue };
-        match tool.state() {
-            State::Ready => {}
-            State::Quarantined { approved } => tracing::warn!(
-                tool = name,
-                approved,
-                now = tool.digest(),
-                "the definition of a tool changed; `rialto agent approve` lets it be called again"
-            ),
-            State::Rejected(reason) => tracing::warn!(tool = name, %reason, "the definition of a tool is not usable"),
+        let Some(tool) = toolbox.tool(&name).filter(|tool| *tool.state() != State::Ready) else { continue };
+        warn_of(&name, &tool);
+        warned.insert(tool.digest().to_owned());
+    }
+    warned
+}
+
+/// Tells the operator why a tool cannot be called.
+fn warn_of(name: &str, tool: &host::Tool) {
+    match tool.state() {
+        State::Ready => {}
+        State::Quarantined { approved } => tracing::warn!(
+            tool = name,
+            approved,
+            now = tool.digest(),
+            "the definition of a tool changed; `rialto agent approve` lets it be called again"
+        ),
+        State::Rejected(reason) => tracing::warn!(tool = name, %reason, "the definition of a tool is not usable"),
+    }
+}
+
+/// What stands in place of a description that no model is shown.
+const WITHHELD: &str = "It cannot be called now.";
+
+/// A tool that no model is shown now, for its operator and the owners of the agents that refer to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Withheld {
+    /// What documents call it.
+    pub tool: String,
+    /// What a call would be told.
+    pub code: &'static str,
+    /// The same in words.
+    pub why: String,
+    /// The digest that was approved, where it is another one.
+    pub approved: Option<String>,
+    /// The digest of the definition as it is now.
+    pub now: String,
+}
+
+impl Withheld {
+    fn of(tool: &host::Tool) -> Option<Self> {
+        let (error, approved) = match tool.state() {
+            State::Ready => return None,
+            State::Quarantined { approved } => (ToolError::Changed, Some(approved.clone())),
+            State::Rejected(reason) => (ToolError::Unknown(reason.to_string()), None),
+        };
+        let (tool, now) = (tool.definition().name.clone(), tool.digest().to_owned());
+        Some(Self { tool, code: error.code(), why: error.to_string(), approved, now })
+    }
+
+    /// As JSON.
+    pub fn to_value(&self) -> Value {
+        let mut value = json!({"tool": self.tool, "code": self.code, "message": self.why, "now": self.now});
+        if let (Some(approved), Some(members)) = (&self.approved, value.as_object_mut()) {
+            members.insert("approved".to_owned(), json!(approved));
         }
+        value
     }
 }
 

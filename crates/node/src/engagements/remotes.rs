@@ -1,8 +1,8 @@
 //! OAS Names & References, remote agents: which version of another server's document an engagement goes by.
 //!
-//! A document is read when the node starts and again when it is no longer fresh. A changed one is a changed definition:
-//! it is in quarantine for engagements that begin from then on, and those under way keep the one that they began with,
-//! over a restart too, because every version is kept by its digest.
+//! A document is read when the node starts and again when it is no longer fresh. A changed one is a changed definition,
+//! whichever of its words changed: it is in quarantine for engagements that begin from then on, and those under way keep
+//! the one that they began with, over a restart too, because every version is kept by its digest.
 //!
 //! INVARIANT: an engagement is never shown two versions of one agent.
 
@@ -21,6 +21,8 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// The agents of other servers that those of this node refer to.
 pub(super) struct Remotes {
     http: Arc<dyn Http>,
+    /// How long a call may take.
+    time: Duration,
     /// The last version of each, by reference.
     last: Mutex<BTreeMap<String, Last>>,
     /// Versions that engagements under way go by, by digest.
@@ -37,8 +39,8 @@ struct Last {
 }
 
 impl Remotes {
-    pub(super) fn new(http: Arc<dyn Http>) -> Self {
-        Self { http, last: Mutex::default(), earlier: Mutex::default() }
+    pub(super) fn new(http: Arc<dyn Http>, time: Duration) -> Self {
+        Self { http, time, last: Mutex::default(), earlier: Mutex::default() }
     }
 
     /// Reads an agent for the first time.
@@ -46,7 +48,7 @@ impl Remotes {
         let read = host::remote_agent(reference, &self.http).await?;
         let (last, tool) = Last::of(read);
         self.put(reference, last);
-        Ok(tool)
+        Ok(tool.within(self.time))
     }
 
     fn put(&self, reference: &str, last: Last) {
@@ -101,7 +103,7 @@ impl Engagements {
         self.remotes.put(reference, last);
         if changed {
             self.keep_versions()?;
-            self.toolbox.add(tool);
+            self.toolbox.add(tool.within(self.remotes.time));
             tracing::warn!(reference, "the document of a remote agent is another one");
         }
         Ok(changed)
@@ -144,7 +146,8 @@ impl Engagements {
             return Some(Arc::clone(tool));
         }
         let spec = self.node.store.spec(digest).ok().flatten()?;
-        let tool = Arc::new(host::remote_agent_of(reference, &self.remotes.http, &spec.body).ok()?);
+        let tool = host::remote_agent_of(reference, &self.remotes.http, &spec.body).ok()?;
+        let tool = Arc::new(tool.within(self.remotes.time));
         earlier.insert(digest.clone(), Arc::clone(&tool));
         Some(tool)
     }

@@ -5,7 +5,7 @@
 use super::guesses::Role;
 use super::journal::Seat;
 use super::serving::Held;
-use super::{Engagements, LISTED_MAX, WAIT_MS_MAX};
+use super::{Engagements, LISTED_MAX, WAIT_MS_MAX, Withheld};
 use crate::clock::instant;
 use crate::refusal::Error;
 use agent::{Engagement, Status, Step};
@@ -154,7 +154,7 @@ impl Engagements {
         }))
     }
 
-    /// Everything that happened, step by step, for the owner of the agent alone.
+    /// Everything that happened, step by step, and which tools the agent cannot use now, for the owner of the agent alone.
     pub fn audit(&self, id: &str, caller: &str) -> Result<Value, Error> {
         let engaged = self.sought(id, Some(caller), Role::Owner)?;
         let step = |noted: &Noted| -> Result<Value, Error> {
@@ -166,10 +166,15 @@ impl Engagements {
         };
         let steps: Result<Vec<Value>, Error> = self.node.store.steps(id)?.iter().map(step).collect();
         let parent = engaged.parent.map(|(parent, place)| json!({"engagement": parent, "place": place}));
-        Ok(json!({
+        let mut trail = json!({
             "id": engaged.id, "agent": engaged.agent, "document": engaged.document, "caller": engaged.caller,
             "parent": parent, "steps": steps?,
-        }))
+        });
+        let withheld = self.hosted.get(&engaged.agent).map(|hosted| self.withheld(&hosted.agent)).unwrap_or_default();
+        if let (false, Some(members)) = (withheld.is_empty(), trail.as_object_mut()) {
+            members.insert("withheld_tools".to_owned(), withheld.iter().map(Withheld::to_value).collect());
+        }
+        Ok(trail)
     }
 }
 

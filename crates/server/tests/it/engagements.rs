@@ -7,7 +7,6 @@ use node::{Engagements, Hosting};
 use reqwest::Method;
 use server::{Bounds, Listening};
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
@@ -25,12 +24,16 @@ tools:
     cases: [{contains: secret, returns: {safe: false}}]
     returns: {safe: true}
   dawdle: {kind: command, description: Dawdles., command: [/bin/sleep, "30"]}
+  ledger: {kind: static, description: Looks., returns: {balance: 7}}
+credentials: {users: [{tool: ledger, user: "ASKER", file: asker-ledger}]}
 models:
   m:
     kind: scripted
     script:
       rules:
         - {when: {result_of: write}, text: "Written."}
+        - {when: {result_of: ledger}, text: "Looked."}
+        - {when: {contains: balance}, calls: [{tool: ledger, inputs: {}}]}
         - {when: {contains: dawdle}, calls: [{tool: dawdle, inputs: {}}]}
         - {when: {contains: write}, calls: [{tool: write, inputs: {}}]}
         - {when: {contains: tell}, text: "the secret of MARKER"}
@@ -43,7 +46,7 @@ fn document(name: &str, owner: &SigningKey) -> String {
     format!(
         "# as its owner wrote it\nkind:   openagentspec:v1/agent\nname: {name}\ndescription: Greets.\nintent: You greet.\n\
          owner: {}\ncapabilities: {{write: {{user_identity: false, input_restriction: {{require_review: owner}}}}, dawdle: {{user_identity: \
-         false}}}}\n\
+         false}}, ledger: {{}}}}\n\
          guardrails: {{output: {{tool_name: judge, assertion: safe}}}}\n",
         owner.did_key()
     )
@@ -63,7 +66,8 @@ impl House {
     /// The same with other bounds.
     async fn hosting_with(strangers: bool, base: Option<&str>, bound: impl FnOnce(Bounds) -> Bounds) -> Self {
         let house = Self::open().await;
-        let configuration = Configuration::read(HOST.as_bytes(), Path::new("."), &|_| None).unwrap();
+        let host = HOST.replace("ASKER", asker().did_key().as_str());
+        let configuration = Configuration::read(host.as_bytes(), house.folder.path(), &|_| None).unwrap();
         let documents = ["greeter", "other.greeter"]
             .map(|name| (format!("{name}.yaml"), document(name, &provider()).into_bytes()))
             .to_vec();
@@ -84,6 +88,11 @@ impl House {
 
     /// A request of somebody.
     async fn as_whom(&self, key: &SigningKey, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        Answer::of(self.signed(key, method, path, body)).await
+    }
+
+    /// The same before it is sent.
+    fn signed(&self, key: &SigningKey, method: Method, path: &str, body: Option<&Value>) -> reqwest::RequestBuilder {
         static NONCE: AtomicU64 = AtomicU64::new(0);
         let body = body.map(Value::to_string);
         let target = format!("{}{path}", self.url);
@@ -99,7 +108,17 @@ impl House {
         if let Some(body) = body {
             sent = sent.header("content-type", "application/json").body(body);
         }
-        Answer::of(sent).await
+        sent
+    }
+
+    /// The provider agrees to what an engagement waits for.
+    async fn approve(&self, place: &str) {
+        let listed = self.as_whom(&provider(), Method::GET, "/reviews", None).await.json();
+        let review = &listed["reviews"][0];
+        let decision = json!({"decision": "approve", "digest": review["digest"]});
+        let path = format!("{place}/reviews/{}", review["id"].as_str().unwrap());
+        let answer = self.as_whom(&provider(), Method::POST, &path, Some(&decision)).await;
+        assert_eq!(self.place_of(&answer), place);
     }
 
     /// Begins an engagement as somebody; the path of its state.
@@ -377,4 +396,112 @@ async fn nothing_that_a_guardrail_held_back_leaves_not_even_in_a_stream() {
     assert!(text.contains("event: status") && text.contains("guardrail_failed") && !text.contains("MARKER"), "{text}");
     let answer = house.as_whom(&asker(), Method::POST, &format!("{place}/messages"), Some(&json!("x"))).await;
     answer.refused(&house.node, 409, "engagement_over");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_knows_a_state_waits_until_it_is_another_one() {
+    let house = not_followed(House::hosting(false).await);
+    let place = house.begin(&asker(), "write").await;
+    assert_eq!(house.state(&asker(), &place).await["status"], "awaiting-review");
+    let etag = house.as_whom(&asker(), Method::GET, &place, None).await.header("etag").to_owned();
+    let waiting = |seconds: u64| {
+        let asked = house.signed(&asker(), Method::GET, &format!("{place}?wait={seconds}"), None);
+        Answer::of(asked.header("if-none-match", etag.as_str()))
+    };
+    let same = waiting(1).await;
+    assert_eq!((same.status.as_u16(), same.header("etag")), (304, etag.as_str()));
+    let (changed, ()) = tokio::join!(waiting(15), house.approve(&place));
+    assert_eq!(changed.status, 200);
+    assert_ne!(changed.header("etag"), etag);
+    assert_ne!(changed.json()["status"], "awaiting-review", "it was decided before anything was told");
+    assert_eq!(house.state(&asker(), &place).await["result"]["text"], "Written.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_tells_each_state_when_it_comes() {
+    let house = not_followed(House::hosting(false).await);
+    let place = house.begin(&asker(), "write").await;
+    house.state(&asker(), &place).await;
+    let asked = house.signed(&asker(), Method::GET, &place, None).header("accept", "text/event-stream");
+    let mut stream = asked.send().await.unwrap();
+    let mut told = String::new();
+    for (words, approves) in [("awaiting-review", true), ("\"completed\"", false)] {
+        while !told.contains(words) {
+            told.push_str(std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap());
+        }
+        if approves {
+            assert!(!told.contains("completed"), "{told}");
+            house.approve(&place).await;
+        }
+    }
+    let ids: Vec<u64> = told.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok()).collect();
+    assert!(ids.len() >= 2 && ids.is_sorted(), "{told}");
+    assert!(told.contains("Written."), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_stands_for_whoever_got_it() {
+    let house = not_followed(House::hosting(false).await);
+    let token = async |key: &SigningKey| {
+        let answer = house.as_whom(key, Method::GET, "/engagements", None).await;
+        answer.header("authorization").to_owned()
+    };
+    let (ours, theirs) = (token(&asker()).await, token(&SigningKey::from_seed([9; 32])).await);
+    let bearing = |method: Method, path: &str, token: &str| house.request(method, path).header("authorization", token);
+    let begun = bearing(Method::POST, "/agents/greeter", &ours).header("content-type", "application/json");
+    let place = house.place_of(&Answer::of(begun.body(json!({"text": "hello"}).to_string())).await);
+    let state = Answer::of(bearing(Method::GET, &format!("{place}?wait=20"), &ours)).await;
+    assert_eq!((state.status.as_u16(), &state.json()["result"]["text"]), (200, &json!("Good day.")));
+    let mine = Answer::of(bearing(Method::GET, "/engagements", &ours)).await.json();
+    assert_eq!(mine["engagements"].as_array().unwrap().len(), 1);
+    assert_eq!(house.state(&asker(), &place).await["status"], "completed", "by signature it is the same caller");
+    Answer::of(bearing(Method::GET, &place, &theirs)).await.refused(&house.node, 404, "engagement_not_found");
+    let none = Answer::of(bearing(Method::GET, &place, "Bearer nothing")).await;
+    none.refused(&house.node, 401, "invalid_access_token");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engagement_is_asked_after_and_gone_on_with_by_json_rpc() {
+    let house = not_followed(House::hosting(false).await);
+    let call = async |key: &SigningKey, method: &str, params: Value| {
+        let body = json!({"jsonrpc": "2.0", "id": "x", "method": method, "params": params});
+        house.as_whom(key, Method::POST, "/agents/greeter/rpc", Some(&body)).await.json()
+    };
+    let begun = call(&asker(), "engage", json!({"text": "write"})).await;
+    assert_eq!(begun["result"]["status"], "awaiting-review", "{begun:#}");
+    let id = begun["result"]["id"].clone();
+    let waits = call(&asker(), "engagement", json!({"id": id})).await;
+    assert_eq!(waits["result"]["status"], "awaiting-review", "{waits:#}");
+    house.approve(&format!("/engagements/{}", id.as_str().unwrap())).await;
+    let done = call(&asker(), "engagement", json!({"id": id})).await;
+    assert_eq!(done["result"]["result"]["text"], "Written.", "{done:#}");
+    let more = call(&asker(), "engagement", json!({"id": id, "text": "hello"})).await;
+    assert_eq!(more["result"]["result"]["text"], "Good day.", "{more:#}");
+    for (key, params, code) in [
+        (SigningKey::from_seed([9; 32]), json!({"id": id}), "engagement_not_found"),
+        (SigningKey::from_seed([9; 32]), json!({"id": id, "text": "hello"}), "engagement_not_found"),
+        (asker(), json!({"id": "nothing"}), "engagement_not_found"),
+    ] {
+        let refused = call(&key, "engagement", params).await;
+        assert_eq!(refused["error"]["data"]["error"]["details"]["code"], code, "{refused:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_goes_on_when_the_credential_of_its_caller_is_there() {
+    let house = not_followed(House::hosting(false).await);
+    let place = house.begin(&asker(), "balance").await;
+    assert_eq!(house.state(&asker(), &place).await["status"], "awaiting-credentials");
+    let arrived = format!("{place}/credentials");
+    let answer = house.as_whom(&asker(), Method::POST, &arrived, Some(&json!({}))).await;
+    assert_eq!(house.place_of(&answer), place);
+    let state = house.state(&asker(), &place).await;
+    assert_eq!(state["status"], "awaiting-credentials", "nothing is there yet: {state}");
+    std::fs::write(house.folder.path().join("asker-ledger"), "a token").unwrap();
+    let answer = house.as_whom(&asker(), Method::POST, &arrived, Some(&json!({}))).await;
+    assert_eq!(house.place_of(&answer), place);
+    let state = house.state(&asker(), &place).await;
+    assert_eq!(state["result"]["text"], "Looked.", "{state}");
+    let answer = house.as_whom(&asker(), Method::POST, &arrived, Some(&json!({}))).await;
+    answer.refused(&house.node, 409, "engagement_not_waiting");
 }

@@ -11,7 +11,8 @@ use crate::output::{self, GOOD, paint};
 Example:
   rialto agent approve time.convert-time sha-256:9f1c…
 
-The node says in its log which tool changed and what its digest is now. It takes the approval when it starts again.")]
+The node says in its log, and `rialto agent list` at any time, which tool changed and what its digest is now. Until it is
+approved no model is shown it. The node takes the approval when it starts again.")]
 pub(crate) struct Approve {
     /// The name of the tool
     tool: String,

@@ -49,7 +49,23 @@ impl List {
             table.row(["name", "owner", "description"].into_iter().map(cell).collect());
         }
         output::print(&table.draw(output::width()))?;
+        warn_of_withheld(&listed);
         Ok(Exit::Fine)
+    }
+}
+
+/// Says which tools the agents cannot use, and what lets them.
+fn warn_of_withheld(listed: &Value) {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    for agent in listed.get("agents").and_then(Value::as_array).into_iter().flatten() {
+        for tool in agent.get("withheld_tools").and_then(Value::as_array).into_iter().flatten() {
+            let (name, code, why) = (text(tool, "tool"), text(tool, "code"), text(tool, "message"));
+            let remedy = match tool.get("approved") {
+                Some(_) => format!("; once you have read it: rialto agent approve {name} {}", text(tool, "now")),
+                None => String::new(),
+            };
+            output::warn(&format!("{} cannot use {name}: {why} ({code}){remedy}", text(agent, "name")));
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `rialto agent run FILE.yaml`: talk to an agent in the terminal, and see each decision (OAS Engagement).
 
 use crate::commands::agent::hosted::read_hosting;
+use crate::commands::reviews::subject;
 use crate::failure::{Exit, Failure};
 use crate::house;
 use crate::output::text::{json_line, shown};
@@ -159,7 +160,8 @@ impl Talk {
                 let said: Vec<String> = text.lines().map(|line| paint(STRONG, shown(line))).collect();
                 let mut words = format!("{}\n", said.join("\n"));
                 if !exposes.is_empty() {
-                    words.push_str(&format!("  {} {}\n", paint(DIM, "exposed"), Value::Object(exposes.clone())));
+                    let exposed = Value::Object(exposes.clone()).to_string();
+                    words.push_str(&format!("  {} {}\n", paint(DIM, "exposed"), shown(&exposed)));
                 }
                 output::print(&words)
             }
@@ -167,7 +169,7 @@ impl Talk {
                 output::print(&format!("{} {}\n", paint(WARN, "the engagement failed:"), failure.code()))
             }
             Step::Begun(_) | Step::UserSaid { .. } => Ok(()),
-            step => output::print(&format!("  {}\n", paint(DIM, step_in_words(step)))),
+            step => output::print(&format!("  {}\n", paint(DIM, shown(&step_in_words(step))))),
         }
     }
 
@@ -179,8 +181,8 @@ impl Talk {
         if review.is_empty() {
             return Err(Failure::refused("somebody else is asked to review this, and nobody else is here"));
         }
-        let inputs = waits.and_then(|review| review.get("inputs")).cloned().unwrap_or_default();
-        output::say(&format!("{} {} {inputs}? [y/N] ", text("stage"), paint(STRONG, text("capability"))));
+        let subject = waits.map(subject).unwrap_or_default();
+        output::say(&format!("{} {}? [y/N] ", text("stage"), paint(STRONG, subject)));
         let approve = answer().is_some_and(|line| ["y", "yes"].contains(&line.trim().to_lowercase().as_str()));
         let decided = Decided { approve, digest, reason: None };
         self.runtime.block_on(self.engagements.decide(id, &review, &self.user, decided)).map_err(refused)
@@ -190,7 +192,8 @@ impl Talk {
         let listed = self.engagements.reviews(&self.user, None).map_err(refused)?.reviews;
         let waits = listed.iter().find(|review| review.get("engagement") == Some(&json!(id)));
         let call = waits.and_then(|waits| waits.get("call")?.as_u64()).unwrap_or_default();
-        output::say("nobody knows whether this call was carried out; make it again? [y/N] ");
+        let subject = waits.map(subject).unwrap_or_default();
+        output::say(&format!("nobody knows whether this was carried out: {subject}; make it again? [y/N] "));
         let again = answer().is_some_and(|line| ["y", "yes"].contains(&line.trim().to_lowercase().as_str()));
         let settled = if again { Settled::Repeat } else { Settled::Failed("it is not known what became of it".into()) };
         let call = usize::try_from(call).unwrap_or_default();
