@@ -16,10 +16,13 @@ thread_local! {
 pub(super) fn read(id: &str) -> Result<PublicKey, KeyError> {
     LAST.with_borrow_mut(|last| {
         // The end of a key differs from that of another by chance, unless somebody chooses it; then one is read again.
-        let end = id.bytes().rev().take(8).fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+        let end =
+            id.bytes().rev().take(8).fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
         last.resize_with(REMEMBERED, || None);
         let Some(place) = last.get_mut(end % REMEMBERED) else { return read_anew(id) };
-        if let Some((text, key)) = place && **text == *id {
+        if let Some((text, key)) = place
+            && **text == *id
+        {
             return Ok(key.clone());
         }
         let key = read_anew(id)?;
