@@ -312,7 +312,9 @@ fn served(id: &str) -> String {
 /// A program that kills the node where it is told to, and writes its call's name down where it has an effect.
 fn script(folder: &Path, before: &[&str], effect: bool, after: &[&str], says: &str) -> String {
     let place = |name: &str| folder.join(name.replace(' ', "-")).display().to_string();
-    let dies = |moment: &&str| format!("if rm '{}' 2>/dev/null; then kill -9 $PPID; exit 1; fi; ", place(moment));
+    // Whoever began the engagement has heard its name by then; the node waits for this program and does nothing else.
+    let dies =
+        |moment: &&str| format!("if rm '{}' 2>/dev/null; then sleep 0.2; kill -9 $PPID; exit 1; fi; ", place(moment));
     let mut script = "cat > /dev/null; ".to_owned();
     script.extend(before.iter().map(dies));
     if effect {
