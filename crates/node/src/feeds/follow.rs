@@ -25,7 +25,7 @@ use trust::Did;
 /// Events that are read from a journal at once.
 const EVENTS: usize = 128;
 /// Bytes after which no more are read at once.
-const BYTES: usize = 256 * 1024;
+const BYTES: usize = 64 * 1024;
 
 /// What a reader gets.
 #[derive(Clone, Debug)]

@@ -6,10 +6,13 @@ use std::cell::RefCell;
 /// Keys that a thread remembers.
 const REMEMBERED: usize = 256;
 
+/// A key and the text that it was read from.
+type Read = (Box<str>, PublicKey);
+
 thread_local! {
-    /// Keys that were read last, by the text they were read from. To read one is to take a root in the field of its curve,
+    /// Keys that were read last. To read one is to take a root in the field of its curve,
     /// and whoever asks is named several times in a message and often in many.
-    static LAST: RefCell<Vec<Option<(Box<str>, PublicKey)>>> = const { RefCell::new(Vec::new()) };
+    static LAST: RefCell<Vec<Option<Read>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The key of a did:key. Versions (`did:key:1.1:z...`) would be a second spelling and are refused.
