@@ -87,6 +87,7 @@ const SINGLE: [&str; 30] = [
     "urn:rialto:schema:audit",
     "urn:rialto:schema:discover",
     EVIDENCE,
+    "urn:rialto:schema:heartbeat",
     "urn:rialto:schema:incidents",
     "urn:rialto:schema:ledger-entry",
     "urn:rialto:schema:manifest-event",
