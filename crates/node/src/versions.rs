@@ -66,7 +66,7 @@ pub const DELETION: &str = "urn:rialto:schema:deletion-request";
 pub const DISCOVER: &str = "urn:rialto:schema:discover-request";
 
 /// Schemas of which the node speaks one version, and which it is not asked in another.
-const SINGLE: [&str; 30] = [
+const SINGLE: [&str; 31] = [
     PROCUREMENT,
     REQUEST,
     RECEIPT,
