@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 use store::{Change, Kind, Operation, Sequence, Store};
 
@@ -184,9 +184,20 @@ impl Catalog {
         Indexes::discard(&folder)
     }
 
-    /// The documents of records, in the order given.
-    pub(crate) fn documents(&self, store: &Store, numbers: &[u64]) -> Result<Vec<Arc<Document>>, Error> {
-        self.loaded.documents(store, numbers)
+    /// What everybody may see of records, in the order given.
+    pub(crate) fn views(&self, store: &Store, numbers: &[u64]) -> Result<Vec<View>, Error> {
+        self.loaded.views(store, numbers)
+    }
+
+    /// What everybody may see of one record. Where nothing is hidden it is the stored bytes, held against the log; of a
+    /// restricted record nothing but its public view is touched.
+    pub(crate) fn view(&self, store: &Store, number: u64) -> Result<View, Error> {
+        let missing = || Error::fault(format!("the record {number} is missing"));
+        let view = self.views(store, &[number])?.pop().ok_or_else(missing)?;
+        if view.is_cut() {
+            return Ok(view);
+        }
+        View::of(parsed(&store.bodies(&[number])?.pop().flatten().ok_or_else(missing)?)?, &Viewer::Public)
     }
 
     /// The indexes, for questions.
@@ -242,7 +253,7 @@ impl Catalog {
     /// Puts steps into the index and the evidence; `last` is the change they end with.
     pub(crate) fn apply(&self, steps: Vec<Step>, last: Sequence) -> Result<(), Error> {
         self.loaded.add(steps.iter().filter_map(|step| match step {
-            Step::File(filing, source, _) => Some((*source, filing.view.body()?)),
+            Step::File(filing, source, _) => Some((*source, &filing.view)),
             Step::Remove(..) => None,
         }));
         let mut indexes = self.indexes_mut()?;
@@ -385,7 +396,7 @@ fn came(body: &Document, record: &store::Record) -> i64 {
 
 /// A stored body was read once already, when it came in.
 pub(crate) fn parsed(body: &[u8]) -> Result<Document, Error> {
-    collection::read_again(body).map_err(|error| Error::fault(format!("a stored record: {error}")))
+    collection::read_stored(body).map_err(|error| Error::fault(format!("a stored record: {error}")))
 }
 
 fn poisoned() -> Error {

@@ -97,6 +97,8 @@ pub(crate) fn signer(body: &Document) -> Option<&str> {
 thread_local! {
     /// Records of one kind have the same names: whoever reads many of them sorts the names once.
     static SHAPES: RefCell<Shapes> = RefCell::default();
+    /// The same for stored bodies: the names of what they hide are in no table that a question of others walks.
+    static STORED_SHAPES: RefCell<Shapes> = RefCell::default();
 }
 
 /// For stored bodies, whose records were held to [`Limits::DOCUMENT`]; beside that of a description stand its bytes.
@@ -108,7 +110,12 @@ const STORED: Limits = Limits {
     ..Limits::DOCUMENT
 };
 
-/// Reads a document that was found good before.
+/// Reads a stored body, which was found good before.
+pub(crate) fn read_stored(bytes: &[u8]) -> Result<Document, ParseError> {
+    STORED_SHAPES.with_borrow_mut(|shapes| Document::parse_with(bytes, &STORED, shapes))
+}
+
+/// Reads what was made of a document that was found good before.
 pub(crate) fn read_again(bytes: &[u8]) -> Result<Document, ParseError> {
     SHAPES.with_borrow_mut(|shapes| Document::parse_with(bytes, &STORED, shapes))
 }

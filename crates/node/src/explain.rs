@@ -3,10 +3,9 @@
 //! Whoever asked may ask why: the full decision record of any candidate that is held, or the signed statement that it
 //! is not held.
 
-use crate::catalog::parsed;
 use crate::clock::instant;
 use crate::collection::Collection;
-use crate::gate::{Own, Viewer};
+use crate::gate::{Own, own_views};
 use crate::lanes::Lane;
 use crate::node::Node;
 use crate::quota::Purpose;
@@ -128,7 +127,7 @@ impl Node {
             Collection::Actions => id.rsplit_once('#').map_or(id, |(manifest, _)| manifest),
             _ => id,
         };
-        let Some(record) = self.store.record(record)? else { return Ok(None) };
+        let Some(record) = self.store.listed(record)? else { return Ok(None) };
         let found = self.with_market(accepted, |market| {
             let alive = market.alive();
             let named = |unit: &index::Unit| alive.contains(*unit) && market.id(*unit) == Some(id);
@@ -136,8 +135,9 @@ impl Node {
             Ok(unit.map(|unit| (market.look_at(unit), Own::is_own(unit))))
         })?;
         let Some(((part, signals), is_own)) = found else { return Ok(None) };
-        let viewer = if is_own { &accepted.viewer } else { &Viewer::Public };
-        let candidate = candidate(parsed(&record.body)?, part, viewer, signals)?;
+        let own = if is_own { own_views(&self.store, &[record.number], &accepted.viewer)?.pop() } else { None };
+        let view = own.map_or_else(|| self.catalog.view(&self.store, record.number), Ok)?;
+        let candidate = candidate(view, part, signals)?;
         let mut evaluator = evaluator();
         let judgement = aql::judge(intent, &candidate, self.over_budget, &mut evaluator)?;
         let judged = Judged { candidate, judgement };

@@ -2,15 +2,15 @@
 //!
 //! Beside its record a publication may say what is `restricted`: paths, each with the DIDs that may see what it
 //! reaches. Everybody else's view is the record without it (decisions/0080). A value that several restrictions reach is
-//! seen by those whom all of them name. The index, the facts beside it and the evidence are made from the public view;
-//! what looks different to somebody is in `own`.
+//! seen by those whom all of them name. The index, the facts beside it, the evidence and the packed records are made from
+//! the public view, once; what looks different to somebody is in `own`, and only he pays for it (decisions/0300).
 //!
 //! INVARIANT: a stored record is judged, ranked, explained, counted and shown as a [`View`] for a [`Viewer`], and only
 //! this room makes one.
 
 mod own;
 
-pub(crate) use own::{Own, Truths};
+pub(crate) use own::{Own, Truths, own_views};
 
 use crate::collection::{Collection, is_publication, is_wrapped, read_again, record_of};
 use crate::indexes::Indexes;
@@ -228,7 +228,7 @@ fn write_without(writer: &mut Writer, node: JsonNode<'_>, hidden: &[usize]) {
 }
 
 /// A stored record as somebody sees it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct View {
     document: Arc<Document>,
     is_cut: bool,
@@ -240,25 +240,35 @@ impl View {
         let body = body.into();
         let root = body.root();
         if !is_publication(root) || root.get(MEMBER).is_none() {
-            return Ok(Self { document: body, is_cut: false });
+            return Ok(Self::whole(body));
         }
         // What was stored was read before. If it cannot be read now, nothing of it is shown.
         let restrictions = Restrictions::read(root).map_err(Error::fault)?;
         if restrictions.hide_nothing_from(viewer) {
-            return Ok(Self { document: body, is_cut: false });
+            return Ok(Self::whole(body));
         }
         let cut = restrictions.cut(record_of(&body), viewer);
-        Ok(Self { document: read_again(&cut).map_err(Error::fault)?.into(), is_cut: true })
+        read_again(&cut).map(Self::cut).map_err(Error::fault)
+    }
+
+    /// A stored body of which nothing was taken; for the body of a view that was packed.
+    pub(crate) fn whole(body: impl Into<Arc<Document>>) -> Self {
+        Self { document: body.into(), is_cut: false }
+    }
+
+    /// What restrictions left of a record; for the record of a view that was packed.
+    pub(crate) fn cut(record: impl Into<Arc<Document>>) -> Self {
+        Self { document: record.into(), is_cut: true }
+    }
+
+    /// What the view is made of: the stored body, or what was left of its record.
+    pub(crate) fn document(&self) -> &Document {
+        &self.document
     }
 
     /// The record.
     pub(crate) fn record(&self) -> JsonNode<'_> {
         if self.is_cut { self.document.root() } else { record_of(&self.document) }
-    }
-
-    /// The stored body, where nothing was taken away.
-    pub(crate) fn body(&self) -> Option<&Document> {
-        (!self.is_cut).then_some(&*self.document)
     }
 
     /// Whether restrictions were applied, whether or not there was something to take away.

@@ -1,16 +1,19 @@
-//! RFC 0020 A.3 R3: stored records as documents, in a form that is read without being parsed.
+//! RFC 0020 A.3 R3, §5: what everybody may see of stored records, in a form that is read without being parsed.
 //!
 //! The store has the bytes as they came; asking for one and parsing it costs more than everything that is then asked of
-//! it. So each record is packed once, when it is filed or first needed, into a file beside the index: `log` has the
-//! documents one after the other, `places` says where each of them is and which names its objects have. Both are written
-//! without waiting for the disk, and each entry has a checksum: what is missing or damaged is taken from the store.
+//! it. So the public view of each record is packed once, when it is filed or first needed, into a file beside the index:
+//! `log` has the views one after the other, `places` says where each of them is and which names its objects have. Both
+//! are written without waiting for the disk, and each entry has a checksum: what is missing or damaged is cut from what
+//! the store has.
 //!
-//! INVARIANT: what is given is what is stored, whole; every viewer's view is cut from it anew.
+//! INVARIANT: what is given is the public view of what is stored. Nothing of what a record hides is in these files: no
+//! value, no name, no length; so whoever is no party pays the same for a hidden value as for none (decisions/0300).
 
 use crate::catalog::parsed;
 use crate::chance;
+use crate::gate::{View, Viewer};
 use crate::refusal::Error;
-use json::{Document, Packer, Unpacker};
+use json::{Packer, Unpacker};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -19,21 +22,24 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use store::Store;
 
 /// What the file of places begins with, with the number of its form; what has another beginning is made again.
-const MAGIC: &[u8; 8] = b"rialtop1";
+const MAGIC: &[u8; 8] = b"rialtop2";
 /// The beginning: the magic and a number by chance, which is in every checksum, so that no two files are mixed up.
 const HEADER: usize = MAGIC.len() + 8;
-/// A place: the number of the record, where it is, a checksum.
+/// A place: the number of the record, where its view is, a checksum.
 const PLACE: usize = 8 + 8 + 4;
 /// The number of no record: what follows are names of objects.
 const NAMES: u64 = 0;
 /// A place is an offset and, in its lowest bits, a length.
 const LENGTH_BITS: u32 = 24;
-/// Documents that nobody asks for any more beside each that somebody may, before the files are begun anew.
+/// A view is the whole stored body, or what restrictions left of its record.
+const WHOLE: u8 = 0;
+const CUT: u8 = 1;
+/// Views that nobody asks for any more beside each that somebody may, before the files are begun anew.
 const DEAD_MAX: u64 = 3;
-/// Documents up to which nobody counts the dead.
+/// Views up to which nobody counts the dead.
 const FEW: u64 = 65_536;
 
-/// Stored records as documents.
+/// Stored records as everybody may see them.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     reading: RwLock<Reading>,
@@ -87,51 +93,56 @@ impl Loaded {
         Ok(())
     }
 
-    /// The documents of records, in the order given.
-    pub(crate) fn documents(&self, store: &Store, numbers: &[u64]) -> Result<Vec<Arc<Document>>, Error> {
+    /// What everybody may see of records, in the order given.
+    pub(crate) fn views(&self, store: &Store, numbers: &[u64]) -> Result<Vec<View>, Error> {
         let mut found = self.find(numbers);
         let unknown: Vec<u64> =
             numbers.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(number, _)| *number).collect();
         if !unknown.is_empty() {
             let bodies = store.bodies(&unknown)?;
-            let document = |(number, body): (&u64, Option<Vec<u8>>)| {
+            let view = |(number, body): (&u64, Option<Vec<u8>>)| {
                 let missing = || Error::fault(format!("the record {number} is missing"));
-                Ok((*number, Arc::new(parsed(&body.ok_or_else(missing)?)?)))
+                Ok((*number, View::of(parsed(&body.ok_or_else(missing)?)?, &Viewer::Public)?))
             };
-            let read = unknown.iter().zip(bodies).map(document).collect::<Result<Vec<_>, Error>>()?;
-            self.add(read.iter().map(|(number, document)| (*number, &**document)));
+            let read = unknown.iter().zip(bodies).map(view).collect::<Result<Vec<_>, Error>>()?;
+            self.add(read.iter().map(|(number, view)| (*number, view)));
             let mut read = read.into_iter();
             for place in found.iter_mut().filter(|found| found.is_none()) {
-                *place = read.next().map(|(_, document)| document);
+                *place = read.next().map(|(_, view)| view);
             }
         }
         Ok(found.into_iter().flatten().collect())
     }
 
-    fn find(&self, numbers: &[u64]) -> Vec<Option<Arc<Document>>> {
+    fn find(&self, numbers: &[u64]) -> Vec<Option<View>> {
         let reading = self.reading.read().unwrap_or_else(PoisonError::into_inner);
         let place = |number: &u64| reading.places.get(*number as usize).copied().filter(|place| *place != 0);
         let places: Vec<Option<u64>> = numbers.iter().map(place).collect();
         let (log, names, chance) = (reading.log.clone(), reading.names.clone(), reading.chance);
         drop(reading);
-        let Some(log) = log else { return vec![None; numbers.len()] };
+        let Some(log) = log else { return numbers.iter().map(|_| None).collect() };
         let mut bytes = Vec::new();
         let mut read = |(number, place): (&u64, Option<u64>)| {
             let place = place?;
             bytes.resize((place & ((1 << LENGTH_BITS) - 1)) as usize, 0);
             log.read_exact_at(&mut bytes, place >> LENGTH_BITS).ok()?;
-            let (sum, packed) = bytes.split_first_chunk::<4>()?;
-            let good = u32::from_le_bytes(*sum) == checksum(chance, *number, packed);
-            good.then(|| names.unpack(packed))?.map(Arc::new)
+            let (sum, entry) = bytes.split_first_chunk::<4>()?;
+            let good = u32::from_le_bytes(*sum) == checksum(chance, *number, entry);
+            let (&kind, packed) = entry.split_first().filter(|_| good)?;
+            match kind {
+                WHOLE => names.unpack(packed).map(View::whole),
+                CUT => names.unpack(packed).map(View::cut),
+                _ => None,
+            }
         };
         numbers.iter().zip(places).map(&mut read).collect()
     }
 
-    /// Packs records; what cannot be written is taken from the store from now on.
-    pub(crate) fn add<'d>(&self, documents: impl Iterator<Item = (u64, &'d Document)>) {
+    /// Packs public views; what cannot be written is taken from the store from now on.
+    pub(crate) fn add<'v>(&self, views: impl Iterator<Item = (u64, &'v View)>) {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(open) = writing.as_mut() else { return };
-        match open.add(documents) {
+        match open.add(views) {
             Ok(added) => {
                 let mut reading = self.reading.write().unwrap_or_else(PoisonError::into_inner);
                 reading.names = open.packer.unpacker();
@@ -160,20 +171,20 @@ impl Reading {
 }
 
 impl Writing {
-    fn add<'d>(&mut self, documents: impl Iterator<Item = (u64, &'d Document)>) -> io::Result<Vec<(u64, u64)>> {
+    fn add<'v>(&mut self, views: impl Iterator<Item = (u64, &'v View)>) -> io::Result<Vec<(u64, u64)>> {
         let (mut log, mut places, mut added) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, document) in documents {
+        for (number, view) in views {
             let (begin, known) = (log.len(), self.packer.count());
-            log.extend([0; 4]);
-            let packed = self.packer.pack(document, &mut log);
+            log.extend([0, 0, 0, 0, if view.is_cut() { CUT } else { WHOLE }]);
+            let packed = self.packer.pack(view.document(), &mut log);
             self.write_names(known, &mut places);
             let length = (log.len() - begin) as u64;
             if !packed || number == NAMES || length >> LENGTH_BITS != 0 {
                 log.truncate(begin);
                 continue;
             }
-            if let Some((sum, packed)) = log.get_mut(begin..).and_then(|entry| entry.split_first_chunk_mut::<4>()) {
-                *sum = checksum(self.chance, number, packed).to_le_bytes();
+            if let Some((sum, entry)) = log.get_mut(begin..).and_then(|entry| entry.split_first_chunk_mut::<4>()) {
+                *sum = checksum(self.chance, number, entry).to_le_bytes();
             }
             let place = (self.log_bytes + begin as u64) << LENGTH_BITS | length;
             write_place(&mut places, self.chance, number, place, &[]);
@@ -242,7 +253,7 @@ fn take_up(folder: &Path, sequence: u64, alive: u64) -> io::Result<Option<(Readi
         return Ok(None);
     };
     let mut reading = Reading { log: Some(Arc::clone(&log)), chance, ..Reading::default() };
-    let (mut packer, mut known, mut documents) = (Packer::default(), HEADER, 0);
+    let (mut packer, mut known, mut views) = (Packer::default(), HEADER, 0);
     // A kill or a loss of power may have cut the end; what it says is in the store.
     while let Some((number, place, length)) = read_place(bytes.get(known..).unwrap_or_default(), chance, &mut packer) {
         if number > sequence {
@@ -250,12 +261,12 @@ fn take_up(folder: &Path, sequence: u64, alive: u64) -> io::Result<Option<(Readi
             return Ok(None);
         }
         if number != NAMES {
-            documents += 1;
+            views += 1;
             reading.set(number, place);
         }
         known += length;
     }
-    if documents > FEW + (1 + DEAD_MAX) * alive {
+    if views > FEW + (1 + DEAD_MAX) * alive {
         return Ok(None);
     }
     // What follows a damaged entry may be good and have names that others get now.
@@ -300,8 +311,10 @@ fn places_path(folder: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use json::{Limits, json};
+    use crate::gate::own_views;
+    use json::{Document, Limits, Value, json};
     use store::{Batch, Kind, Put};
+    use trust::Did;
 
     struct Case {
         folder: tempfile::TempDir,
@@ -310,13 +323,17 @@ mod tests {
 
     impl Case {
         fn new(records: u64) -> Self {
+            Self::of(records, Self::text)
+        }
+
+        fn of(records: u64, text: impl Fn(u64) -> String) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let store = Store::open(&folder.path().join("store")).unwrap();
             let put = |number: u64| Put {
                 id: format!("urn:n:{number}"),
                 kind: Kind::Offer,
                 publisher: "did:web:p.example".into(),
-                body: Self::text(number).into_bytes(),
+                body: text(number).into_bytes(),
             };
             let puts = (1..=records).map(put).collect();
             store.commit(Batch { puts, ..Batch::default() }).unwrap();
@@ -343,12 +360,118 @@ mod tests {
         fn check(&self, loaded: &Loaded) -> usize {
             let numbers: Vec<u64> = (1..=self.store.sequence()).rev().collect();
             let packed = loaded.find(&numbers).iter().flatten().count();
-            for (number, document) in numbers.iter().zip(loaded.documents(&self.store, &numbers).unwrap()) {
+            for (number, view) in numbers.iter().zip(loaded.views(&self.store, &numbers).unwrap()) {
                 let expected = Document::parse(Self::text(*number).as_bytes(), &Limits::DOCUMENT).unwrap();
-                assert_eq!(document.root(), expected.root());
+                assert_eq!(view.record(), expected.root());
             }
             packed
         }
+    }
+
+    const PARTY: &str = "did:web:party.example";
+
+    /// A publication; what it hides is a value, another value, or none.
+    fn restricted(number: u64, hidden: &Value) -> Value {
+        let mut record = json!({"id": format!("urn:n:{number}"), "number": number});
+        if !hidden.is_null() {
+            record["internal"] = hidden.clone();
+        }
+        json!({
+            "publication_id": format!("urn:p:{number}"), "publisher_did": "did:web:p.example", "record": record,
+            "restricted": [{"path": "/internal", "audience": [PARTY]}], "signature": {},
+        })
+    }
+
+    fn hiding(hidden: &Value) -> Case {
+        Case::of(20, |number| restricted(number, hidden).to_string())
+    }
+
+    /// Everybody sees the view and the party all of it; says how many views were packed before.
+    #[track_caller]
+    fn check_hiding(case: &Case, hidden: &Value) -> usize {
+        let (loaded, numbers) = (case.open(), Vec::from_iter(1..=20));
+        let packed = loaded.find(&numbers).iter().flatten().count();
+        let party = Viewer::Named(Did::parse(PARTY).unwrap());
+        let stranger = Viewer::Named(Did::parse("did:web:stranger.example").unwrap());
+        let views = loaded.views(&case.store, &numbers).unwrap().into_iter();
+        let own = own_views(&case.store, &numbers, &party).unwrap().into_iter();
+        let others = own_views(&case.store, &numbers, &stranger).unwrap().into_iter();
+        for (number, ((view, own), other)) in numbers.iter().zip(views.zip(own).zip(others)) {
+            let shown = json!({"id": format!("urn:n:{number}"), "number": number});
+            assert_eq!((view.record().to_value(), view.is_cut()), (shown.clone(), true));
+            assert_eq!(other.record().to_value(), shown);
+            assert_eq!(own.record().to_value(), restricted(*number, hidden)["record"]);
+        }
+        packed
+    }
+
+    #[test]
+    fn a_party_sees_the_whole_and_others_the_view_after_a_restart_and_after_damage() {
+        let hidden = json!({"floor": 17});
+        let case = hiding(&hidden);
+        assert_eq!((check_hiding(&case, &hidden), check_hiding(&case, &hidden)), (0, 20));
+        for path in [places_path(&case.packed()), log_path(&case.packed())] {
+            let good = fs::read(&path).unwrap();
+            for at in (0..good.len()).step_by(good.len() / 40 + 1) {
+                let mut bytes = good.clone();
+                bytes[at] ^= 1;
+                fs::write(&path, bytes).unwrap();
+                assert!(check_hiding(&case, &hidden) < 20, "{at}");
+                assert_eq!(check_hiding(&case, &hidden), 20, "{at}");
+                Loaded::discard(&case.packed()).unwrap();
+                check_hiding(&case, &hidden);
+            }
+        }
+    }
+
+    #[test]
+    fn files_of_the_earlier_form_which_had_whole_records_are_begun_anew() {
+        let hidden = json!({"floor": "a text that only the party may see"});
+        let case = hiding(&hidden);
+        check_hiding(&case, &hidden);
+        let (mut places, log) = (fs::read(places_path(&case.packed())).unwrap(), log_path(&case.packed()));
+        places[..MAGIC.len()].copy_from_slice(b"rialtop1");
+        fs::write(places_path(&case.packed()), places).unwrap();
+        fs::write(&log, restricted(1, &hidden).to_string().repeat(9)).unwrap();
+        assert_eq!((check_hiding(&case, &hidden), check_hiding(&case, &hidden)), (0, 20));
+        let is_there = |bytes: &[u8]| bytes.windows(14).any(|part| part == b"only the party");
+        assert!(!is_there(&fs::read(&log).unwrap()));
+    }
+
+    #[test]
+    fn what_is_packed_has_no_trace_of_what_is_hidden() {
+        let hidden = [
+            Value::Null,
+            json!(1),
+            json!({"floor": 17}),
+            json!({"a": {"b": [{"c": 1}, {"d": "x".repeat(9_000)}]}, "floor": vec!["x"; 300]}),
+        ];
+        let packed = |hidden: &Value| {
+            let case = hiding(hidden);
+            check_hiding(&case, hidden);
+            let (places, log) =
+                (fs::read(places_path(&case.packed())).unwrap(), fs::read(log_path(&case.packed())).unwrap());
+            // Checksums have a number by chance in them; everything else is to be the same.
+            let mut rest = &places[HEADER..];
+            let mut entries = Vec::new();
+            while let Some((head, more)) = rest.split_first_chunk::<PLACE>() {
+                let number = u64::from_le_bytes(head[..8].try_into().unwrap());
+                let value = u64::from_le_bytes(head[8..16].try_into().unwrap());
+                let (names, more) = more.split_at(if number == NAMES { value as usize } else { 0 });
+                let entry = if number == NAMES {
+                    Vec::new()
+                } else {
+                    let (at, length) = ((value >> LENGTH_BITS) as usize, (value & ((1 << LENGTH_BITS) - 1)) as usize);
+                    log[at + 4..at + length].to_vec()
+                };
+                entries.push((number, value, names.to_vec(), entry));
+                rest = more;
+            }
+            (entries, log.len())
+        };
+        let first = packed(&hidden[0]);
+        assert_eq!(first.0.iter().filter(|(number, ..)| *number != NAMES).count(), 20);
+        hidden.iter().for_each(|hidden| assert_eq!(packed(hidden), first));
     }
 
     #[test]
@@ -359,7 +482,7 @@ mod tests {
         assert_eq!((case.check(&loaded), case.check(&loaded)), (100, 100));
         Loaded::discard(&case.packed()).unwrap();
         assert_eq!(case.check(&case.open()), 0);
-        assert!(case.open().documents(&case.store, &[7, 101]).is_err());
+        assert!(case.open().views(&case.store, &[7, 101]).is_err());
     }
 
     #[test]
@@ -392,12 +515,12 @@ mod tests {
     fn records_that_the_store_does_not_have_and_too_many_dead_ones_are_forgotten() {
         let case = Case::new(3);
         let loaded = case.open();
-        let document = Document::of(&json!({"later": true})).unwrap();
-        loaded.add([(4, &document)].into_iter());
+        let view = View::whole(Document::of(&json!({"later": true})).unwrap());
+        loaded.add([(4, &view)].into_iter());
         assert_eq!(case.check(&loaded), 0);
         assert_eq!(case.check(&case.open()), 0, "of a store that went further");
         let loaded = case.open();
-        (0..=FEW).for_each(|_| loaded.add([(1, &document)].into_iter()));
+        (0..=FEW).for_each(|_| loaded.add([(1, &view)].into_iter()));
         assert!(take_up(&case.packed(), 3, 1).unwrap().is_some());
         assert!(take_up(&case.packed(), 3, 0).unwrap().is_none());
     }

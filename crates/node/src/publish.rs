@@ -3,10 +3,10 @@
 //! The order of checks is that of an intent. One commit writes the record, the entry of the change log and the mark
 //! that makes a repetition harmless; the acknowledgement is signed after it is on disk and in the index.
 
-use crate::collection::{is_publication, record_of};
+use crate::collection::record_of;
 use crate::descriptions;
 use crate::evidence::{self, Issuer};
-use crate::gate::{self, Restrictions, View, Viewer};
+use crate::gate::{self, Restrictions};
 use crate::node::Node;
 use crate::quota::Purpose;
 use crate::refusal::{Class, Error, Refusal};
@@ -191,28 +191,25 @@ impl Node {
     /// A record as everybody may see it: as it was received, or what its restrictions leave of it, in the node's words.
     pub fn record(&self, id: &str) -> Result<Exhibit, Error> {
         let unknown = || Refusal::new(Class::NotFound, "record_not_found", "no active record has this id");
-        let record = self.store.record(id)?.ok_or_else(unknown)?;
-        let body = crate::catalog::parsed(&record.body)?;
-        if !is_publication(body.root()) {
-            return Ok(Exhibit::Original(record));
-        }
-        let view = View::of(body, &Viewer::Public)?;
+        let listed = self.store.listed(id)?.ok_or_else(unknown)?;
+        // The body of a restricted record is not touched.
+        let view = self.catalog.views(&self.store, &[listed.number])?.pop().ok_or_else(unknown)?;
         if !view.is_cut() {
-            return Ok(Exhibit::Original(record));
+            return Ok(Exhibit::Original(self.store.by_number(listed.number)?.ok_or_else(unknown)?));
         }
         let shown = view.record();
         let digest = Hash::of(&json::canonical(shown));
         // Neither revision, place in the log nor time of arrival: they would tell when something hidden changed.
         let output = json!({
             "type": "oap.record.view",
-            "record_id": record.id,
-            "kind": record.kind.name(),
-            "publisher_did": record.publisher,
+            "record_id": id,
+            "kind": listed.kind.name(),
+            "publisher_did": listed.publisher,
             "record": shown.to_value(),
             "resolver_did": self.identity.did().as_str(),
         });
-        let bytes = self.envelope(&record.id, output, self.clock.millis());
-        Ok(Exhibit::View { kind: record.kind, publisher: record.publisher, digest, bytes })
+        let bytes = self.envelope(id, output, self.clock.millis());
+        Ok(Exhibit::View { kind: listed.kind, publisher: listed.publisher, digest, bytes })
     }
 }
 

@@ -31,7 +31,7 @@ pub use engagement::{Engaged, Journal, Noted, Reached, Spec};
 pub use feed::{Event, Feed, Pending, Phase, Standing, Subscription};
 pub use folder::make_folder;
 pub use inclusion::{Branch, Leaf};
-pub use record::{Kind, Record, State};
+pub use record::{Kind, Listed, Record, State};
 pub use sqlite::BackupError;
 pub use store::{
     Batch, Cause, CommitError, Committed, Mark, Marked, OpenError, Outcome, Put, ReadError, Store, Withdrawal,

@@ -72,6 +72,17 @@ impl State {
     }
 }
 
+/// Which record an id stands for, without what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its number: the sequence of the change that brought it.
+    pub number: u64,
+    /// What kind it is.
+    pub kind: Kind,
+    /// Who published it.
+    pub publisher: String,
+}
+
 /// A record as it was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {

@@ -8,7 +8,7 @@ use crate::change::{Change, Hash, Operation, Sequence};
 use crate::check::{Flaw, Soundness};
 use crate::feed::Feed;
 use crate::head::Head;
-use crate::record::{Kind, Record, State};
+use crate::record::{Kind, Listed, Record, State};
 use crate::store::{Batch, CommitError, Committed, Mark, OpenError, Outcome, Put, Withdrawal, change};
 use crate::tables::{APPLICATION, BROUGHT, ENGAGEMENTS, FEED, FORMAT, SCHEMA, TOLD};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
@@ -462,6 +462,19 @@ impl Reader {
         let query = format!("SELECT {RECORD}, {LOGGED} FROM record WHERE id = +?1 ORDER BY revision DESC LIMIT 1");
         let found = self.connection.prepare_cached(&query)?.query_row([id], read_as_logged).optional()?;
         found.transpose()
+    }
+
+    pub(crate) fn listed(&self, id: &str) -> Result<Option<Listed>, EngineError> {
+        let query = "SELECT number, kind, publisher, state FROM record WHERE id = +?1 ORDER BY revision DESC LIMIT 1";
+        let read = |row: &Row<'_>| {
+            let number = row.get::<_, i64>(0)? as u64;
+            Ok((number, Kind::from_number(row.get(1)?), row.get(2)?, State::from_number(row.get(3)?)))
+        };
+        match self.connection.prepare_cached(query)?.query_row([id], read).optional()? {
+            Some((number, Some(kind), publisher, Some(State::Active))) => Ok(Some(Listed { number, kind, publisher })),
+            None | Some((_, Some(_), _, Some(State::Withdrawn | State::Superseded))) => Ok(None),
+            Some(_) => Err(EngineError::Meaningless("a record's kind or state")),
+        }
     }
 
     pub(crate) fn mark(&self, issuer: &str, name: &str) -> Result<Option<Done>, EngineError> {

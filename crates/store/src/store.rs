@@ -11,7 +11,7 @@ use crate::feed::{Event, Feed, Pending, Subscription};
 use crate::folder::make_folder;
 use crate::head::{Head, HeadError, HeadFile};
 use crate::inclusion::Leaf;
-use crate::record::{Kind, Record, State};
+use crate::record::{Kind, Listed, Record, State};
 use crate::room;
 use crate::sqlite::{Answers, Database, EngineError, Reader, Verdict, Work};
 use crate::trail::Trail;
@@ -548,6 +548,11 @@ impl Store {
     /// The active record of an id.
     pub fn record(&self, id: &str) -> Result<Option<Record>, ReadError> {
         self.read(|reader| reader.latest(id)).map(|found| found.filter(|record| record.state == State::Active))
+    }
+
+    /// Which record an id stands for; its body is not touched, so this takes as long for a long one as for a short one.
+    pub fn listed(&self, id: &str) -> Result<Option<Listed>, ReadError> {
+        self.read(|reader| reader.listed(id))
     }
 
     /// The latest revision of an id, whatever its state.

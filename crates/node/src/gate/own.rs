@@ -12,7 +12,7 @@ use crate::indexes::Indexes;
 use crate::refusal::Error;
 use aql::{Constraints, Evaluator, Fuel};
 use index::{Bounds, Unit};
-use json::Node;
+use json::{Document, Node};
 use roaring::RoaringBitmap;
 use store::Store;
 
@@ -68,10 +68,8 @@ impl Own {
         }
         let index = indexes.of(collection);
         let mut own = Self::default();
-        for (&source, body) in sources.iter().zip(store.bodies(&sources)?) {
-            let body = body.ok_or_else(|| Error::fault(format!("the record {source} is missing")))?;
+        for (source, body) in bodies(store, &sources)? {
             own.taken.extend(index.units_of(source));
-            let body = parsed(&body)?;
             let signer = signer(&body).map(str::to_owned);
             own.show(source, collection, signer.as_deref(), View::of(body, viewer)?);
         }
@@ -159,6 +157,24 @@ impl Own {
             }
         }
     }
+}
+
+/// Records as a viewer sees them whom they name, in the order given.
+///
+/// They are cut from what the store has, anew each time: nothing that others read has anything of them.
+pub(crate) fn own_views(store: &Store, sources: &[u64], viewer: &Viewer) -> Result<Vec<View>, Error> {
+    if sources.is_empty() {
+        return Ok(Vec::new());
+    }
+    bodies(store, sources)?.into_iter().map(|(_, body)| View::of(body, viewer)).collect()
+}
+
+fn bodies(store: &Store, sources: &[u64]) -> Result<Vec<(u64, Document)>, Error> {
+    let read = |(&source, body): (&u64, Option<Vec<u8>>)| {
+        let missing = || Error::fault(format!("the record {source} is missing"));
+        Ok((source, parsed(&body.ok_or_else(missing)?)?))
+    };
+    sources.iter().zip(store.bodies(sources)?).map(read).collect()
 }
 
 /// As many records as one viewer may have; the rest he sees as everybody does.

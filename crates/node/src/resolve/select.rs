@@ -11,7 +11,7 @@ use crate::catalog::parsed;
 use crate::collection::{Action, Collection, signer};
 use crate::evidence::{Evidence, Moment};
 use crate::fact::{self, Fact};
-use crate::gate::{Own, Truths, View, Viewer};
+use crate::gate::{Own, Truths, View, Viewer, own_views};
 use crate::node::Node;
 use crate::refusal::Error;
 use aql::{
@@ -22,7 +22,6 @@ use json::Document;
 use roaring::RoaringBitmap;
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::sync::Arc;
 use store::Store;
 
 /// Collections up to this size are looked at one by one, so that every candidate's record can say why it failed.
@@ -334,7 +333,7 @@ impl Market<'_> {
         let body = parsed(&store.bodies(&[entry.source])?.pop().flatten().ok_or_else(missing)?)?;
         // Own views are remembered from the first page on, so this is one that the index knew.
         let signer = signer(&body).map(str::to_owned);
-        let candidate = candidate(body, entry.part, &Viewer::Public, Signals::default())?;
+        let candidate = candidate(View::of(body, &Viewer::Public)?, entry.part, Signals::default())?;
         Ok(fact::encode(self.collection, entry.part, &candidate.id, signer.as_deref(), candidate.record()))
     }
 
@@ -451,13 +450,15 @@ impl Node {
         entries: &[Entry],
         signals: Vec<Signals>,
     ) -> Result<Vec<Candidate>, Error> {
-        let numbers: Vec<u64> = entries.iter().map(|entry| entry.source).collect();
-        let documents = self.catalog.documents(&self.store, &numbers)?;
-        let seen = |((entry, document), signals): ((&Entry, Arc<Document>), Signals)| {
-            let viewer = if Own::is_own(entry.unit) { viewer } else { &Viewer::Public };
-            candidate(document, entry.part, viewer, signals)
+        let (own, public): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|entry| Own::is_own(entry.unit));
+        let sources = |entries: &[&Entry]| entries.iter().map(|entry| entry.source).collect::<Vec<u64>>();
+        let mut public = self.catalog.views(&self.store, &sources(&public))?.into_iter();
+        let mut own = own_views(&self.store, &sources(&own), viewer)?.into_iter();
+        let seen = |(entry, signals): (&Entry, Signals)| {
+            let view = if Own::is_own(entry.unit) { own.next() } else { public.next() };
+            candidate(view.ok_or_else(|| Error::fault("a view is missing"))?, entry.part, signals)
         };
-        entries.iter().zip(documents).zip(signals).map(seen).collect()
+        entries.iter().zip(signals).map(seen).collect()
     }
 
     /// Judges a candidate.
@@ -472,14 +473,8 @@ impl Node {
     }
 }
 
-/// The candidate in a stored body as a viewer sees it: the record, or one of the actions of a manifest.
-pub(crate) fn candidate(
-    body: impl Into<Arc<Document>>,
-    part: u16,
-    viewer: &Viewer,
-    signals: Signals,
-) -> Result<Candidate, Error> {
-    let view = View::of(body, viewer)?;
+/// The candidate in a view of a stored record: the record, or one of the actions of a manifest.
+pub(crate) fn candidate(view: View, part: u16, signals: Signals) -> Result<Candidate, Error> {
     if let Some(position) = usize::from(part).checked_sub(1) {
         let gone = || Error::fault("an action of a stored manifest is missing");
         let action = Action::of(view.record(), position).ok_or_else(gone)?;
