@@ -94,8 +94,13 @@ impl Keys {
 impl Rotate {
     fn run(&self) -> Result<String, Failure> {
         let data = self.data.path()?;
-        let rotation = node::folder::rotate(&data, &node::Clock::System, self.now)
-            .map_err(|error| Failure::files(format!("the key cannot be rotated: {error}")))?;
+        let rotation = node::folder::rotate(&data, &node::Clock::System, self.now).map_err(|error| {
+            let failure = Failure::files(format!("the key cannot be rotated: {error}"));
+            match data.join("store").is_dir() {
+                true => failure,
+                false => failure.help("name the folder of your node with --data; `rialto serve` makes it, with a key"),
+            }
+        })?;
         if self.json {
             let value = json!({"old": rotation.old, "new": rotation.new, "from": rotation.from.to_string()});
             return Ok(json_line(&json::canonical_value(&value)));

@@ -92,6 +92,8 @@ fn no_secret_is_told_to_a_log_a_page_or_another_file() {
 #[test]
 fn a_key_follows_and_what_the_old_one_signed_is_verified_offline() {
     let home = Home::new("rotate");
+    let nowhere = home.run(&["keys", "rotate", "--data", &home.path("nowhere")]);
+    nowhere.exits(3).complains("there is no store in").complains("help: name the folder of your node with --data");
     stock(&home);
     home.run(&["keys", "new"]).exits(0);
     let data = home.path("data");
