@@ -319,28 +319,49 @@ const GROUP: usize = 1024;
 const TAIL: u64 = 10_000;
 /// How often a disk that took nothing is tried.
 const TRIAL: Duration = Duration::from_millis(500);
+/// How long a store that is open elsewhere is waited for. After a `kill -9` the lock lives on until the killed process is
+/// taken apart, and with a child that it had forked and that has not come to its `exec`; under load that takes a while.
+/// A command on the store of a node that serves waits as long before it is refused, which nobody is hurt by.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is asked for meanwhile.
+const LOCK_POLL: Duration = Duration::from_millis(10);
 
 const DATABASE: &str = "rialto.db";
 const HEAD: &str = "head";
 const LOCK: &str = "lock";
 
-fn lock(folder: &Path) -> Result<File, OpenError> {
+/// Takes the lock, which std opens so that no program started from here inherits it past its `exec`. Another holder is
+/// asked again until `patience` is over.
+fn lock(folder: &Path, patience: Duration) -> Result<File, OpenError> {
     let path = folder.join(LOCK);
     let failed = |error| OpenError::Io { path: path.clone(), error };
     let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::Busy(folder.to_owned())),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
+    let mut waited = Duration::ZERO;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if waited < patience => {
+                std::thread::sleep(LOCK_POLL);
+                waited = waited.saturating_add(LOCK_POLL);
+            }
+            Err(TryLockError::WouldBlock) => return Err(OpenError::Busy(folder.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
     }
 }
 
 impl Store {
-    /// Opens the store in a folder, or makes one; what was acknowledged must be there, or it does not open.
+    /// Opens the store in a folder, or makes one; what was acknowledged must be there, or it does not open. A store that
+    /// another process has open is waited for two seconds, and then refused.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        Self::open_within(folder, LOCK_PATIENCE)
+    }
+
+    /// The same for who knows better how long to wait for another process.
+    pub fn open_within(folder: &Path, patience: Duration) -> Result<Self, OpenError> {
         let io = |path: &Path, error| OpenError::Io { path: path.to_owned(), error };
         make_folder(folder).map_err(|error| io(folder, error))?;
-        let lock = lock(folder)?;
+        let lock = lock(folder, patience)?;
         let mut database = Database::open(&folder.join(DATABASE))?;
         let path = folder.join(HEAD);
         let (mut head_file, promised) = HeadFile::open(&path).map_err(|error| io(&path, error))?;

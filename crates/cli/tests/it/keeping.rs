@@ -47,11 +47,21 @@ fn a_folder_in_use_is_left_alone() {
     let home = Home::new("store-busy");
     let data = home.path("data");
     let node = Node::start(&home);
-    for command in [&["check"][..], &["rebuild"], &["backup", &home.path("copy")]] {
-        let arguments = [&["store"], command, &["--data", &data]].concat();
-        home.run(&arguments).exits(3).complains("is open already");
-    }
-    home.run(&["import", "examples/market/offers.ndjson", "--data", &data]).exits(3).complains("is open already");
+    let copy = home.path("copy");
+    let commands = [
+        &["store", "check"][..],
+        &["store", "rebuild"],
+        &["store", "backup", &copy],
+        &["import", "examples/market/offers.ndjson"],
+    ];
+    // At once, because each waits a while for the node to close the store.
+    std::thread::scope(|threads| {
+        for command in commands {
+            let arguments = [command, &["--data", &data]].concat();
+            let home = &home;
+            threads.spawn(move || home.run(&arguments).exits(3).complains("is open already"));
+        }
+    });
     let listen = node.url.trim_start_matches("http://");
     home.run(&["doctor", "--data", &data, "--listen", listen])
         .exits(0)

@@ -2,6 +2,7 @@
 
 use crate::{put, withdraw};
 use store::{Batch, CommitError, Hash, Mark, Marked, OpenError, Operation, Outcome, State, Store};
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_record_comes_back_as_it_came_and_survives_closing() {
@@ -133,9 +134,32 @@ fn a_backup_is_a_store_of_its_own() {
 fn a_store_is_open_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
-    assert!(matches!(Store::open(folder.path()), Err(OpenError::Busy(_))));
+    assert!(matches!(Store::open_within(folder.path(), Duration::ZERO), Err(OpenError::Busy(_))));
     drop(store);
-    assert!(Store::open(folder.path()).is_ok());
+    assert!(Store::open_within(folder.path(), Duration::ZERO).is_ok());
+}
+
+#[test]
+fn a_lock_that_is_given_back_within_the_bound_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let killed = Store::open(folder.path()).unwrap();
+    let dying = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        drop(killed);
+    });
+    // The bound of a node is two seconds; a loaded machine may need longer for the thread above.
+    assert!(Store::open_within(folder.path(), Duration::from_secs(60)).is_ok());
+    dying.join().unwrap();
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "that it waits is the question")]
+fn a_lock_that_is_held_is_waited_for_and_then_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let _held = Store::open(folder.path()).unwrap();
+    let begun = Instant::now();
+    assert!(matches!(Store::open(folder.path()), Err(OpenError::Busy(_))));
+    assert!(begun.elapsed() >= Duration::from_secs(2));
 }
 
 #[test]
