@@ -1,9 +1,9 @@
 //! One run: the same corpus and the same questions for the node and for PostgreSQL, one after the other.
 
-use crate::clock::timed;
+use crate::clock::{start, timed};
 use crate::corpus::Corpus;
 use crate::figures::Latency;
-use crate::http::post;
+use crate::http::{Connection, post};
 use crate::intent::Crowd;
 use crate::load::{Served, all_at_once, one_by_one};
 use crate::node::{Node, Program, Signer, candidate_ids};
@@ -19,9 +19,12 @@ use std::time::Duration;
 pub const INTENT_PATH: &str = "/oap/intent";
 const RECORDS_PATH: &str = "/oap/records";
 
-/// Questions of each kind that are asked before the first is timed.
-const WARM_UP: usize = 20;
-const PEER_WARM_UP: usize = 3;
+/// How long each side is asked questions of a kind before the first is timed: both are measured warm.
+const WARM_UP: Duration = Duration::from_secs(2);
+/// Questions of each kind that are drawn for it.
+const WARM_UP_MAX: usize = 4_000;
+/// So many of them are asked also where they take longer.
+const WARM_UP_MIN: usize = 3;
 /// Questions of each kind whose matches PostgreSQL counts.
 const COUNTED: usize = 5;
 
@@ -180,7 +183,11 @@ pub struct Asked {
 }
 
 fn ask_node(authority: &str, signer: &Signer, series: &Series, crowd: &mut Crowd) -> Result<Asked> {
-    ask(authority, signer, &series.warm_up, crowd)?;
+    let intents = crowd.sign_all(&series.warm_up)?;
+    let requests: Vec<Vec<u8>> = intents.iter().map(|intent| post(authority, INTENT_PATH, intent)).collect();
+    let mut connection = Connection::open(authority)?;
+    let mut body = Vec::new();
+    warm_up(&requests, |request| connection.succeed(request, &mut body).map(drop))?;
     ask(authority, signer, &series.timed, crowd)
 }
 
@@ -241,9 +248,7 @@ fn measure_peer(plan: &Plan, corpus: &Corpus, series: &[Series], report: &mut Re
     for (series, row) in series.iter().zip(&mut report.rows) {
         say(&format!("PostgreSQL: {}", series.kind.name()));
         let mut interview = Interview::new(&server, series.kind)?;
-        for question in series.warm_up.iter().take(PEER_WARM_UP) {
-            interview.ask(question)?;
-        }
+        warm_up(&series.warm_up, |question| interview.ask(question).map(drop))?;
         let (mut durations, mut ids) = (Vec::new(), Found::new());
         for question in series.timed.iter().take(plan.peer_samples) {
             let (ten, took) = interview.ask(question)?;
@@ -265,8 +270,20 @@ fn measure_peer(plan: &Plan, corpus: &Corpus, series: &[Series], report: &mut Re
 impl Series {
     fn draw(kind: Kind, asker: &mut Asker<'_>, samples: usize) -> Self {
         let mut draw = |count: usize| (0..count).map(|_| asker.ask(kind)).collect();
-        Self { kind, warm_up: draw(WARM_UP), timed: draw(samples) }
+        Self { kind, warm_up: draw(WARM_UP_MAX), timed: draw(samples) }
     }
+}
+
+/// Asks for a while what is not timed.
+fn warm_up<Q>(questions: &[Q], mut ask: impl FnMut(&Q) -> Result<()>) -> Result<()> {
+    let begun = start();
+    for (number, question) in questions.iter().enumerate() {
+        if number >= WARM_UP_MIN && begun.elapsed() >= WARM_UP {
+            break;
+        }
+        ask(question)?;
+    }
+    Ok(())
 }
 
 /// Tells whoever waits what is being done.

@@ -4,7 +4,8 @@
 //! it. So the public view of each record is packed once, when it is filed or first needed, into a file beside the index:
 //! `log` has the views one after the other, `places` says where each of them is and which names its objects have. Both
 //! are written without waiting for the disk, and each entry has a checksum: what is missing or damaged is cut from what
-//! the store has.
+//! the store has. The best of a market are in many answers: the views that were asked for most stay in memory
+//! (decisions/0305).
 //!
 //! INVARIANT: what is given is the public view of what is stored. Nothing of what a record hides is in these files: no
 //! value, no name, no length; so whoever is no party pays the same for a hidden value as for none (decisions/0300).
@@ -14,8 +15,13 @@ use crate::chance;
 use crate::gate::{View, Viewer};
 use crate::refusal::Error;
 use json::{Packer, Unpacker};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use rustix::fs::Advice;
+use rustix::io::ReadWriteFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -39,12 +45,29 @@ const DEAD_MAX: u64 = 3;
 /// Views up to which nobody counts the dead.
 const FEW: u64 = 65_536;
 
+/// Bytes of the views that stay in memory.
+const MEMORY_BYTES: u64 = 256 << 20;
+/// About what a view takes there; a guess of how many there will be.
+const VIEW_BYTES: u64 = 2_048;
+
 /// Stored records as everybody may see them.
 #[derive(Debug)]
 pub(crate) struct Loaded {
+    /// By the numbers of their records: what is stored under a number never changes.
+    known: Cache<u64, View, Bytes>,
     reading: RwLock<Reading>,
     /// None where the files cannot be written: then everything is taken from the store.
     writing: Mutex<Option<Writing>>,
+}
+
+/// What a view takes in memory.
+#[derive(Clone, Debug)]
+struct Bytes;
+
+impl Weighter<u64, View> for Bytes {
+    fn weight(&self, _: &u64, view: &View) -> u64 {
+        view.document().memory() as u64
+    }
 }
 
 #[derive(Debug, Default)]
@@ -69,17 +92,23 @@ struct Writing {
 impl Loaded {
     /// Opens the files in a folder, or begins them; of `alive` records up to `sequence` there are any.
     pub(crate) fn open(folder: &Path, sequence: u64, alive: u64) -> Self {
+        Self::within(MEMORY_BYTES, folder, sequence, alive)
+    }
+
+    fn within(bytes: u64, folder: &Path, sequence: u64, alive: u64) -> Self {
         let opened = fs::create_dir_all(folder).and_then(|()| match take_up(folder, sequence, alive)? {
             Some(opened) => Ok(opened),
             None => begin(folder),
         });
-        match opened {
-            Ok((reading, writing)) => Self { reading: RwLock::new(reading), writing: Mutex::new(Some(writing)) },
+        let (reading, writing) = match opened {
+            Ok((reading, writing)) => (reading, Some(writing)),
             Err(error) => {
                 tracing::warn!(%error, "records cannot be kept in the form they are asked in; answers take longer");
-                Self { reading: RwLock::default(), writing: Mutex::new(None) }
+                Default::default()
             }
-        }
+        };
+        let known = Cache::with_weighter((bytes / VIEW_BYTES) as usize, bytes, Bytes);
+        Self { known, reading: RwLock::new(reading), writing: Mutex::new(writing) }
     }
 
     /// Removes the files.
@@ -95,23 +124,40 @@ impl Loaded {
 
     /// What everybody may see of records, in the order given.
     pub(crate) fn views(&self, store: &Store, numbers: &[u64]) -> Result<Vec<View>, Error> {
-        let mut found = self.find(numbers);
-        let unknown: Vec<u64> =
-            numbers.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(number, _)| *number).collect();
-        if !unknown.is_empty() {
-            let bodies = store.bodies(&unknown)?;
+        let mut found: Vec<Option<View>> = numbers.iter().map(|number| self.known.get(number)).collect();
+        self.fill(numbers, &mut found, |numbers| Ok(self.find(numbers)))?;
+        self.fill(numbers, &mut found, |numbers| {
             let view = |(number, body): (&u64, Option<Vec<u8>>)| {
                 let missing = || Error::fault(format!("the record {number} is missing"));
-                Ok((*number, View::of(parsed(&body.ok_or_else(missing)?)?, &Viewer::Public)?))
+                View::of(parsed(&body.ok_or_else(missing)?)?, &Viewer::Public)
             };
-            let read = unknown.iter().zip(bodies).map(view).collect::<Result<Vec<_>, Error>>()?;
-            self.add(read.iter().map(|(number, view)| (*number, view)));
-            let mut read = read.into_iter();
-            for place in found.iter_mut().filter(|found| found.is_none()) {
-                *place = read.next().map(|(_, view)| view);
-            }
-        }
+            let read = numbers.iter().zip(store.bodies(numbers)?).map(view).collect::<Result<Vec<_>, Error>>()?;
+            self.add(numbers.iter().copied().zip(&read));
+            Ok(read.into_iter().map(Some).collect())
+        })?;
         Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Asks for what was not found so far, and remembers it.
+    fn fill(
+        &self,
+        numbers: &[u64],
+        found: &mut [Option<View>],
+        ask: impl FnOnce(&[u64]) -> Result<Vec<Option<View>>, Error>,
+    ) -> Result<(), Error> {
+        let unknown = numbers.iter().zip(&*found).filter(|(_, found)| found.is_none());
+        let unknown: Vec<u64> = unknown.map(|(number, _)| *number).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let places = found.iter_mut().filter(|found| found.is_none());
+        for ((place, number), view) in places.zip(&unknown).zip(ask(&unknown)?) {
+            if let Some(view) = &view {
+                self.known.insert(*number, view.clone());
+            }
+            *place = view;
+        }
+        Ok(())
     }
 
     fn find(&self, numbers: &[u64]) -> Vec<Option<View>> {
@@ -121,12 +167,13 @@ impl Loaded {
         let (log, names, chance) = (reading.log.clone(), reading.names.clone(), reading.chance);
         drop(reading);
         let Some(log) = log else { return numbers.iter().map(|_| None).collect() };
-        let mut bytes = Vec::new();
-        let mut read = |(number, place): (&u64, Option<u64>)| {
-            let place = place?;
-            bytes.resize((place & ((1 << LENGTH_BITS) - 1)) as usize, 0);
-            log.read_exact_at(&mut bytes, place >> LENGTH_BITS).ok()?;
-            let (sum, entry) = bytes.split_first_chunk::<4>()?;
+        let mut entries: Vec<Entry> = places.into_iter().map(|place| Entry::at(place.unwrap_or_default())).collect();
+        // What the system has in memory is read at once. The rest is asked for together, so that the disk is waited for
+        // once and not once for each.
+        entries.iter_mut().for_each(|entry| entry.read_now(&log));
+        entries.iter_mut().for_each(|entry| entry.read(&log));
+        let view = |(number, entry): (&u64, &Entry)| {
+            let (sum, entry) = entry.bytes.split_first_chunk::<4>().filter(|_| entry.is_read)?;
             let good = u32::from_le_bytes(*sum) == checksum(chance, *number, entry);
             let (&kind, packed) = entry.split_first().filter(|_| good)?;
             match kind {
@@ -135,7 +182,7 @@ impl Loaded {
                 _ => None,
             }
         };
-        numbers.iter().zip(places).map(&mut read).collect()
+        numbers.iter().zip(&entries).map(view).collect()
     }
 
     /// Packs public views; what cannot be written is taken from the store from now on.
@@ -155,6 +202,38 @@ impl Loaded {
                 *writing = None;
             }
         }
+    }
+}
+
+/// An entry of the log on its way into memory.
+#[derive(Debug)]
+struct Entry {
+    at: u64,
+    bytes: Vec<u8>,
+    is_read: bool,
+}
+
+impl Entry {
+    fn at(place: u64) -> Self {
+        let length = place & ((1 << LENGTH_BITS) - 1);
+        Self { at: place >> LENGTH_BITS, bytes: vec![0; length as usize], is_read: length == 0 }
+    }
+
+    /// Reads what is in memory, or lets the system fetch it meanwhile.
+    fn read_now(&mut self, log: &File) {
+        if self.is_read {
+            return;
+        }
+        let (length, mut bytes) = (self.bytes.len(), [io::IoSliceMut::new(&mut self.bytes)]);
+        self.is_read = rustix::io::preadv2(log, &mut bytes, self.at, ReadWriteFlags::NOWAIT) == Ok(length);
+        if !self.is_read {
+            // It is a hint only: without it the entry is waited for when it is read.
+            let _ = rustix::fs::fadvise(log, self.at, NonZeroU64::new(length as u64), Advice::WillNeed);
+        }
+    }
+
+    fn read(&mut self, log: &File) {
+        self.is_read = self.is_read || log.read_exact_at(&mut self.bytes, self.at).is_ok();
     }
 }
 
@@ -483,6 +562,20 @@ mod tests {
         Loaded::discard(&case.packed()).unwrap();
         assert_eq!(case.check(&case.open()), 0);
         assert!(case.open().views(&case.store, &[7, 101]).is_err());
+    }
+
+    #[test]
+    fn what_was_read_stays_in_memory_and_what_is_seldom_asked_goes() {
+        const SMALL: u64 = 8 << 10;
+        let (case, numbers) = (Case::new(100), Vec::from_iter(1..=100));
+        let small = Loaded::within(SMALL, &case.packed(), 100, 100);
+        assert_eq!((case.check(&small), case.check(&small)), (0, 100));
+        assert!((1..100).contains(&small.known.len()) && small.known.weight() <= SMALL, "{}", small.known.weight());
+        let (loaded, nothing) = (case.open(), tempfile::tempdir().unwrap());
+        case.check(&loaded);
+        fs::write(log_path(&case.packed()), []).unwrap();
+        assert_eq!(loaded.find(&numbers).iter().flatten().count(), 0);
+        assert_eq!(loaded.views(&Store::open(nothing.path()).unwrap(), &numbers).unwrap().len(), 100);
     }
 
     #[test]

@@ -75,6 +75,8 @@ struct State {
     files: BTreeMap<u32, Spool>,
     /// Questions that somebody is answering.
     pending: HashSet<Key>,
+    /// How many wait for such an answer; telling nobody costs a call of the system, too.
+    waiting: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +120,9 @@ impl Replies {
     pub(crate) fn claim(&self, key: Key, digest: [u8; 16], now: i64) -> Result<Known, Error> {
         let mut state = self.lock()?;
         while state.pending.contains(&key) {
+            state.waiting += 1;
             state = self.done.wait(state).map_err(|_| poisoned())?;
+            state.waiting -= 1;
         }
         match state.names.get(&key).copied().filter(|name| name.expires >= now) {
             Some(name) if name.digest != digest => Ok(Known::Other),
@@ -156,9 +160,7 @@ impl Replies {
         if kept.is_err() {
             state.names.insert(key, Name { digest, expires, file: NOWHERE, offset: 0, length: 0, checksum: 0 });
         }
-        state.pending.remove(&key);
-        self.done.notify_all();
-        drop(state);
+        self.done_with(state, &key);
         let kept = kept.and_then(|begun| if begun { self.forget(now) } else { Ok(()) });
         if let Err(error) = kept {
             tracing::warn!(%error, "an answer cannot be kept; the same question will be answered anew");
@@ -168,10 +170,17 @@ impl Replies {
 
     /// Gives a question back that could not be answered.
     pub(crate) fn give_up(&self, key: Key) {
-        if let Ok(mut state) = self.state.lock() {
-            state.pending.remove(&key);
+        if let Ok(state) = self.state.lock() {
+            self.done_with(state, &key);
         }
-        self.done.notify_all();
+    }
+
+    /// Lets go of a question and tells those who wait.
+    fn done_with(&self, mut state: MutexGuard<'_, State>, key: &Key) {
+        state.pending.remove(key);
+        if state.waiting > 0 {
+            self.done.notify_all();
+        }
     }
 
     /// Forgets what has expired, and the oldest answers beyond the bound.
