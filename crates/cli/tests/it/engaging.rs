@@ -87,7 +87,8 @@ fn a_person_is_asked_what_an_agent_that_was_asked_waits_for() {
     }
     // What an agent does that was asked stands below the call, and what came of it after.
     let shown = home.run_with(&[], "go\ny\n", &["agent", "run", &head]).exits(0);
-    let places = ["\n  call 0 is made\n    clerk:\n      the model", "\n      call 0 is made\n", "\n      it says: Sent.\n"];
+    let places =
+        ["\n  call 0 is made\n    clerk:\n      the model", "\n      call 0 is made\n", "\n      it says: Sent.\n"];
     let ends = "\n  call 0 comes back\n";
     let mut from = 0;
     for words in places.into_iter().chain([ends]) {

@@ -1,6 +1,8 @@
 //! Many users at once: nobody's call is ever made in another's name, also beside calls that are given up.
 
-use host::{Body, Configuration, Http, HttpError, HttpRequest, HttpResponse, Identity, Means, Pending, Pins, ToolError, Toolbox};
+use host::{
+    Body, Configuration, Http, HttpError, HttpRequest, HttpResponse, Identity, Means, Pending, Pins, ToolError, Toolbox,
+};
 use json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;

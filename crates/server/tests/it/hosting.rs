@@ -191,7 +191,10 @@ async fn every_case_of_the_corpus_holds_over_https() {
             let answer = sent(&house, step, &remembered).await;
             let wrong = judged(&house, &file, &step["expect"], &answer, &remembered);
             let other = json!({"status": 418});
-            assert!(judged(&house, &file, &other, &answer, &remembered).len() == 1, "a judge that lets everything pass");
+            assert!(
+                judged(&house, &file, &other, &answer, &remembered).len() == 1,
+                "a judge that lets everything pass"
+            );
             if !wrong.is_empty() {
                 let said = String::from_utf8_lossy(&answer.bytes);
                 failed.push(format!("{} step {number}: {wrong:?}: {} {said}", case["id"], answer.status));

@@ -1,8 +1,8 @@
 //! What each door does.
 
 use crate::{put, withdraw};
-use store::{Batch, CommitError, Hash, Mark, Marked, OpenError, Operation, Outcome, State, Store};
 use std::time::{Duration, Instant};
+use store::{Batch, CommitError, Hash, Mark, Marked, OpenError, Operation, Outcome, State, Store};
 
 #[test]
 fn a_record_comes_back_as_it_came_and_survives_closing() {

@@ -104,12 +104,7 @@ impl Talk {
     }
 
     /// Tells what happens until the agent rests; the status then.
-    fn follow(
-        &self,
-        id: &str,
-        told: &mut Told,
-        answer: &mut dyn FnMut() -> Option<String>,
-    ) -> Result<String, Failure> {
+    fn follow(&self, id: &str, told: &mut Told, answer: &mut dyn FnMut() -> Option<String>) -> Result<String, Failure> {
         loop {
             self.tell_all(id, 0, told)?;
             let count = told.get(id).copied().unwrap_or_default();
@@ -151,7 +146,8 @@ impl Talk {
     fn tell_all(&self, id: &str, depth: usize, told: &mut Told) -> Result<(), Failure> {
         let trail = self.engagements.audit(id, &self.user).map_err(refused)?;
         let steps = trail.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
-        let served = if self.json { Vec::new() } else { self.engagements.those_serving(id, &self.user).map_err(refused)? };
+        let served =
+            if self.json { Vec::new() } else { self.engagements.those_serving(id, &self.user).map_err(refused)? };
         let known = told.insert(id.to_owned(), steps.len()).unwrap_or_default();
         for step in steps.iter().skip(known) {
             let ended = place_ended(step);
