@@ -14,7 +14,7 @@ use std::path::Path;
 /// node what levels Q1 and Q2 and the limits ask.
 fn is_due(requirement: &Requirement) -> bool {
     match requirement.scope.as_str() {
-        "language" | "schema" | "provider" | "description" | "agent" | "identity" | "payment" => true,
+        "language" | "schema" | "provider" | "description" | "agent" | "hosting" | "identity" | "payment" => true,
         "node" => ["Q1", "Q2", "L"].contains(&requirement.level.as_str()),
         _ => false,
     }

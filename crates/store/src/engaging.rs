@@ -206,6 +206,12 @@ impl Store {
         self.read(|reader| reader.engagements_at(reached))
     }
 
+    /// Engagements that others serve or served and that wait, and neither for a reviewer nor until some time.
+    pub fn engagements_served(&self) -> Result<Vec<Engaged>, ReadError> {
+        self.fold()?;
+        self.read(|reader| reader.engagements_served())
+    }
+
     /// The last engagements of a caller, the last one first.
     pub fn engagements_of(&self, caller: &str, limit: usize) -> Result<Vec<Engaged>, ReadError> {
         self.fold()?;

@@ -1,7 +1,9 @@
-//! The crate from outside: the corpus, properties of random engagements, replays, and the public corpus of CEL.
+//! The crate from outside: the corpus, properties of random engagements, replays, the public corpus of CEL, and the orders of AgentDojo.
 
 #[cfg(test)]
 mod corpus;
+#[cfg(test)]
+mod dojo;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

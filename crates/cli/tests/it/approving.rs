@@ -65,7 +65,7 @@ fn a_changed_tool_is_called_again_when_its_operator_approved_what_it_is_now() {
     approve("look", &other).exits(0).says("approved look");
     assert_eq!(asked(&home, &changed).0, "I may not.", "something else was approved");
 
-    approve("look", digest).exits(0).says("start the node again");
+    approve("look", digest).exits(0).says("approved look");
     let (answer, log) = asked_and_listed(&home, &changed, |listed| assert!(!listed.contains("cannot use"), "{listed}"));
     assert_eq!(answer, "Found.", "{log}");
     assert!(!log.contains("the definition of a tool changed"), "{log}");

@@ -85,6 +85,21 @@ fn a_person_is_asked_what_an_agent_that_was_asked_waits_for() {
     for (agent, lines, said) in [(&head, "go\ny\n", "Sent."), (&head, "go\nn\n", "Kept."), (&judged, "go\n", "Sent.")] {
         home.run_with(&[], lines, &["agent", "run", agent]).exits(0).says(said);
     }
+    // What an agent does that was asked stands below the call, and what came of it after.
+    let shown = home.run_with(&[], "go\ny\n", &["agent", "run", &head]).exits(0);
+    let places =
+        ["\n  call 0 is made\n    clerk:\n      the model", "\n      call 0 is made\n", "\n      it says: Sent.\n"];
+    let ends = "\n  call 0 comes back\n";
+    let mut from = 0;
+    for words in places.into_iter().chain([ends]) {
+        let at = shown.out[from..].find(words).unwrap_or_else(|| panic!("{words:?} is not there:\n{}", shown.out));
+        from += at + words.len() - 1;
+    }
+    let judged = home.run_with(&[], "go\n", &["agent", "run", &judged]).exits(0);
+    judged.says("\n    judge:\n").says("\n      it says: Well.\n  the review of call 0 is approved\n");
+    // Lines of JSON are one journal.
+    let lines = home.run_with(&[], "go\ny\n", &["agent", "run", &head, "--json"]).exits(0);
+    assert_eq!(lines.out.matches("\"begun\"").count(), 1, "{}", lines.out);
 }
 
 #[test]

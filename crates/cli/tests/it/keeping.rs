@@ -59,7 +59,9 @@ fn a_folder_in_use_is_left_alone() {
         for command in commands {
             let arguments = [command, &["--data", &data]].concat();
             let home = &home;
-            threads.spawn(move || home.run(&arguments).exits(3).complains("is open already"));
+            threads.spawn(move || {
+                home.run(&arguments).exits(3).complains("is open already");
+            });
         }
     });
     let listen = node.url.trim_start_matches("http://");

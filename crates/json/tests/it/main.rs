@@ -14,6 +14,8 @@ mod spelling;
 mod suite;
 #[cfg(test)]
 mod vectors;
+#[cfg(test)]
+mod yaml_suite;
 
 /// A folder of other people's test data, which lies beside the project, if at all.
 #[cfg(test)]

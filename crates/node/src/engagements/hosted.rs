@@ -267,7 +267,7 @@ impl Engagements {
             let reference = capability.reference.to_string();
             let kept = begun.and_then(|begun| self.version(begun, &reference));
             if matches!(capability.reference, Reference::Remote { .. })
-                && let Some(tool) = kept.or_else(|| self.toolbox.tool(&reference))
+                && let Some(tool) = kept.or_else(|| self.tool(&reference))
                 // A document is judged by what there is; a model is shown what may be called.
                 && (begun.is_none() || *tool.state() == State::Ready)
             {
@@ -308,6 +308,31 @@ impl Engagements {
         let _ = registry.add_tool(&named, known);
     }
 
+    /// A tool as it is now. One in quarantine is looked up among what its operator approved since the node began.
+    pub(super) fn tool(&self, name: &str) -> Option<Arc<host::Tool>> {
+        let tool = self.toolbox.tool(name)?;
+        match tool.state() {
+            State::Quarantined { .. } if self.was_approved(name, tool.digest()) => self.toolbox.tool(name),
+            State::Ready | State::Quarantined { .. } | State::Rejected(_) => Some(tool),
+        }
+    }
+
+    /// Takes an approval that was given beside the running node; `false` where none is about this definition.
+    fn was_approved(&self, name: &str, digest: &str) -> bool {
+        let pins = match pinned(&self.node.data) {
+            Ok(pins) => pins,
+            Err(error) => {
+                tracing::warn!(%error, "what was approved cannot be read");
+                return false;
+            }
+        };
+        let taken = pins.get(name).is_some_and(|approved| approved == digest) && self.toolbox.approve(name, digest);
+        if taken {
+            tracing::info!(tool = name, digest, "the definition of a tool was approved");
+        }
+        taken
+    }
+
     /// Leaves out a tool whose definition no model may read, and tells the operator once for each definition.
     fn withhold(&self, registry: &mut Registry, name: &str, tool: &Arc<host::Tool>) {
         if self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.digest().to_owned()) {
@@ -330,7 +355,7 @@ impl Engagements {
                 Reference::Agent(_) => {}
             }
         }
-        let tools = names.iter().filter_map(|name| self.toolbox.tool(name));
+        let tools = names.iter().filter_map(|name| self.tool(name));
         tools.filter_map(|tool| Withheld::of(&tool)).collect()
     }
 
@@ -357,7 +382,7 @@ impl Engagements {
             names.insert(guardrail.tool.as_str());
         }
         for name in names {
-            match self.toolbox.tool(name) {
+            match self.tool(name) {
                 Some(tool) if *tool.state() != State::Ready => self.withhold(&mut registry, name, &tool),
                 Some(_) | None => self.add_tool(&mut registry, name),
             }
@@ -469,7 +494,8 @@ impl Withheld {
     }
 }
 
-/// Approves the definition of a tool that has this digest, for the next start of the node of a data folder.
+/// Approves the definition of a tool that has this digest. A node that runs with this data folder takes it when it next
+/// looks at the tool.
 pub fn approve_tool(data: &Path, name: &str, digest: &str) -> io::Result<bool> {
     let mut pins = pinned(data)?;
     let known = pins.insert(name.to_owned(), digest.to_owned()).is_some();

@@ -128,7 +128,7 @@ impl Engagements {
         let remote = remote.filter(|reference| matches!(reference, Reference::Remote { .. }));
         let version = |reference: &Reference| {
             let reference = reference.to_string();
-            let tool = self.toolbox.tool(&reference).filter(|tool| *tool.state() == State::Ready);
+            let tool = self.tool(&reference).filter(|tool| *tool.state() == State::Ready);
             let last = tool.and_then(|_| self.remotes.get(&reference))?;
             Some((reference, last.digest))
         };

@@ -40,6 +40,8 @@ pub enum Settled {
     Failed(String),
 }
 
+/// Who ends the engagement of an agent that reviews and has not decided in time.
+const EXPIRY: &str = "expiry";
 /// Engagements of one reviewer that are looked through for a page.
 const REVIEWS_MAX: usize = 10_000;
 
@@ -67,6 +69,8 @@ impl Engagements {
         };
         let due = due(&review);
         if self.node.clock().millis() >= due {
+            // Ended before it is written that nobody waits for it: a kill in between leaves both to the next start.
+            self.end_serving(live, &review_place(call, stage), EXPIRY).await?;
             live.record(decided(Decision::Expired, None))?;
             return Ok(true);
         }

@@ -13,6 +13,9 @@ use tracing::{Instrument, debug_span};
 impl Engagements {
     /// Goes on with everything that a restart interrupted, with whatever was left to an engagement that serves it, and
     /// with reviews whose time is over.
+    ///
+    /// Whoever others served is looked at even where nothing is to be done: a program before decisions/0291 wrote that they
+    /// wait, and a kill then could lose that the one they waited for is done.
     pub fn resume(self: &Arc<Self>) -> Result<usize, Error> {
         let running = self.node.store.engagements_at(Reached::Running)?;
         let count = running.len();
@@ -21,6 +24,9 @@ impl Engagements {
         }
         for engaged in self.node.store.engagements_at(Reached::Waiting)?.into_iter().filter(|engaged| engaged.due > 0) {
             self.wake_at(engaged.id, engaged.due);
+        }
+        for engaged in self.node.store.engagements_served()? {
+            self.start_again(engaged.id);
         }
         Ok(count)
     }

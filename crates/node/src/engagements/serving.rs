@@ -125,6 +125,17 @@ impl Engagements {
         }
     }
 
+    /// Ends the engagement that serves a place of this one, where there is one and it is not over, with all that serve it.
+    pub(super) async fn end_serving(self: &Arc<Self>, live: &Live, place: &str, by: &str) -> Result<(), Error> {
+        let child = self.node.store.engagement(&child_id(&live.engaged.id, place))?;
+        let Some(child) = child.filter(|child| child.reached != Reached::Over) else { return Ok(()) };
+        match self.cancel_all(child, by).await {
+            // Whoever moves it now was told, and ends it.
+            Ok(()) | Err(Error::Refusal(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Leaves an engagement to one that serves it and waits for somebody. Its row says that there is something to do.
     pub(super) async fn leave(&self, live: &mut Live) -> Result<(), Error> {
         self.write(live, Reached::Running, None, Survives::PowerLoss).await?;
@@ -184,16 +195,29 @@ impl Engagements {
         self.is(&held.by.engaged, caller, Role::Party)
     }
 
+    /// The engagements that serve or served this one and that their owner may read, in the order of the calls, each with
+    /// its place.
+    pub fn those_serving(&self, id: &str, caller: &str) -> Result<Vec<(String, String)>, Error> {
+        self.sought(id, Some(caller), Role::Owner)?;
+        let live = self.load(id)?;
+        let mut served = Vec::new();
+        for place in places(&live.engagement) {
+            let child = self.node.store.engagement(&child_id(id, &place))?;
+            if let Some(child) = child
+                && self.is(&child, Some(caller), Role::Owner)?
+            {
+                served.push((place, child.id));
+            }
+        }
+        Ok(served)
+    }
+
     /// Every engagement that serves this one and is not over.
     pub(super) fn serving(&self, live: &Live) -> Result<Vec<String>, Error> {
         let mut serving = Vec::new();
-        for call in 0..live.engagement.calls().len() {
-            let places = [call.to_string(), review_place(call, Stage::Input), review_place(call, Stage::Output)];
-            for place in places {
-                let id = child_id(&live.engaged.id, &place);
-                let child = self.node.store.engagement(&id)?;
-                serving.extend(child.filter(|child| child.reached != Reached::Over).map(|child| child.id));
-            }
+        for place in places(&live.engagement) {
+            let child = self.node.store.engagement(&child_id(&live.engaged.id, &place))?;
+            serving.extend(child.filter(|child| child.reached != Reached::Over).map(|child| child.id));
         }
         Ok(serving)
     }
@@ -207,6 +231,12 @@ pub(super) fn reviewing_agent(reviewer: &str) -> Option<&str> {
 /// The place that an agent serves which reviews one end of a call.
 pub(super) fn review_place(call: usize, stage: Stage) -> String {
     format!("{call}/{}", stage.name())
+}
+
+/// All places of an engagement that others may serve, in the order in which they are served.
+fn places(engagement: &Engagement) -> impl Iterator<Item = String> {
+    (0..engagement.calls().len())
+        .flat_map(|call| [review_place(call, Stage::Input), call.to_string(), review_place(call, Stage::Output)])
 }
 
 /// The place of an engagement that another one may serve right now.

@@ -467,9 +467,17 @@ async fn no_model_is_shown_a_definition_that_was_not_approved_or_deceives() {
     assert_eq!((&withheld["tool"], &withheld["code"]), (&json!("bad.echo"), &json!("tool_definition_changed")));
     assert_ne!(withheld["approved"], withheld["now"]);
     let now = withheld["now"].as_str().unwrap().to_owned();
+
+    let other = format!("sha-256:{}", "0".repeat(64));
+    assert!(node::approve_tool(&folder.join("node"), "bad.echo", &other).unwrap());
+    trail(&engagements, "clerk").await;
+    assert_eq!(http.offered().0, ["lookup"], "something else was approved");
+    assert!(node::approve_tool(&folder.join("node"), "bad.echo", &now).unwrap());
+    let told = trail(&engagements, "clerk").await;
+    assert_eq!(http.offered().0, ["bad_echo", "lookup"], "it was approved beside the running node");
+    assert_eq!(told["withheld_tools"].as_array().unwrap().len(), 1, "{told}");
     drop(engagements);
 
-    assert!(node::approve_tool(&folder.join("node"), "bad.echo", &now).unwrap());
     let engagements = opened(&house, &host, &documents, &http).await;
     trail(&engagements, "clerk").await;
     assert_eq!(http.offered().0, ["bad_echo", "lookup"], "it was approved");

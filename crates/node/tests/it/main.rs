@@ -7,6 +7,7 @@
     reason = "a test fails loudly, and a JSON value indexed by name yields null"
 )]
 
+mod abundance;
 mod answers;
 mod authentication;
 mod decisions;

@@ -114,6 +114,27 @@ async fn a_kill_between_the_last_word_of_one_that_serves_and_the_next_of_the_oth
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_an_earlier_program_left_waiting_for_one_that_is_done_goes_on() {
+    for (word, place, said) in [("delegate", "0", "somebody ended"), ("note it", "0/input", "I may not.")] {
+        let house = House::open();
+        let head = if place == "0" { "capabilities: {clerk: {}}\n".to_owned() } else { asking("clerk") };
+        let engagements = open(&house, DELEGATES, documents(&head)).await;
+        let id = engagements.begin("head", Some(USER), word).await.unwrap();
+        assert_eq!(rested(&engagements, &id).await["status"], "awaiting-review");
+        let (child, ..) = waiting(&engagements);
+        assert_eq!(child, serving(&id, place));
+        drop(engagements);
+        // As it was written then: the one that serves is at its end, the other waits and nobody is asked for anything.
+        written(&house, &child, &[Step::Cancelled { by: OWNER.to_owned() }], Reached::Over);
+        written(&house, &id, &[], Reached::Waiting);
+        let later = open(&house, DELEGATES, documents(&head)).await;
+        assert_eq!(later.resume().unwrap(), 0);
+        let state = until(&later, &id, "completed").await;
+        assert!(state["result"]["text"].as_str().unwrap().contains(said), "{state:#}");
+    }
+}
+
 /// A node whose clock is set by hand.
 fn timed() -> (House, Arc<AtomicI64>) {
     let (folder, millis) = (tempfile::tempdir().unwrap(), Arc::new(AtomicI64::new(1_777_636_800_000)));
@@ -146,6 +167,41 @@ async fn a_review_by_an_agent_that_waits_ends_in_its_time_after_a_restart_too() 
     later.resume().unwrap();
     assert_eq!(until(&later, &id, "completed").await["result"]["text"], "I may not.");
     assert_eq!(lines(&house, "count"), 0);
+    // Nobody waits for the reviewer any more, and it waits for nobody.
+    ended(&later, &serving(&id, "0/input")).await;
+    assert!(later.reviews(OWNER, None).unwrap().reviews.is_empty());
+}
+
+/// Waits until nothing happens any more in an engagement that serves another one.
+async fn ended(engagements: &Engagements, id: &str) {
+    for _ in 0..600 {
+        let (state, _) = engagements.state(id, Some(OWNER)).unwrap();
+        if state["status"] == "cancelled" {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{:#}", engagements.audit(id, OWNER).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_reviews_is_ended_with_the_time_of_its_review() {
+    let (house, millis) = timed();
+    let scrutiny = "capabilities: {lookup: {user_identity: false, input_restriction: {require_review: owner}}}\n";
+    let documents = vec![agent("clerk", &asking("scrutiny")), agent("scrutiny", scrutiny)];
+    let engagements = open(&house, DELEGATES, documents).await;
+    let id = engagements.begin("clerk", Some(USER), "note it").await.unwrap();
+    assert_eq!(rested(&engagements, &id).await["status"], "awaiting-review");
+    let (reviewing, review, digest) = waiting(&engagements);
+    assert_eq!(reviewing, serving(&id, "0/input"));
+    // The clock is set by hand and wakes nobody, so a start does.
+    millis.fetch_add(24 * 3_600_000 + 1, Ordering::Relaxed);
+    let late = Decided { approve: true, digest, reason: None };
+    refused(engagements.decide(&reviewing, &review, OWNER, late).await, "review_expired");
+    engagements.resume().unwrap();
+    assert_eq!(until(&engagements, &id, "completed").await["result"]["text"], "I may not.");
+    ended(&engagements, &reviewing).await;
+    assert!(engagements.reviews(OWNER, None).unwrap().reviews.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

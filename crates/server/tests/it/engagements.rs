@@ -92,7 +92,13 @@ impl House {
     }
 
     /// The same before it is sent.
-    fn signed(&self, key: &SigningKey, method: Method, path: &str, body: Option<&Value>) -> reqwest::RequestBuilder {
+    pub(crate) fn signed(
+        &self,
+        key: &SigningKey,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> reqwest::RequestBuilder {
         static NONCE: AtomicU64 = AtomicU64::new(0);
         let body = body.map(Value::to_string);
         let target = format!("{}{path}", self.url);

@@ -7,6 +7,7 @@ mod agents;
 mod caller;
 mod edge;
 mod engagements;
+mod hosting;
 mod interface;
 mod owed;
 mod routes;

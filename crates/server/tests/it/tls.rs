@@ -6,7 +6,7 @@ use server::{Patience, Tls};
 use std::path::{Path, PathBuf};
 
 /// A certificate for this machine, its key, and who trusts it.
-fn certificate(folder: &tempfile::TempDir) -> (PathBuf, PathBuf, rustls::RootCertStore) {
+pub(crate) fn certificate(folder: &tempfile::TempDir) -> (PathBuf, PathBuf, rustls::RootCertStore) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".into(), "127.0.0.1".into()]).unwrap();
     let (chain, key) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
     std::fs::write(&chain, made.cert.pem()).unwrap();

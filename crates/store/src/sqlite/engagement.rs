@@ -102,6 +102,17 @@ impl Reader {
         statement.query_map([], read_engaged)?.map(|row| row?).collect()
     }
 
+    /// Engagements that others serve or served and that wait, and neither for a reviewer nor until some time.
+    pub(crate) fn engagements_served(&self) -> Result<Vec<Engaged>, EngineError> {
+        let number = Reached::Waiting.number();
+        let query = format!(
+            "SELECT {ENGAGEMENT} FROM engagement WHERE reached = {number} AND reviewer IS NULL AND due = 0
+            AND id IN (SELECT parent FROM engagement WHERE parent IS NOT NULL) ORDER BY number"
+        );
+        let mut statement = self.connection.prepare_cached(&query)?;
+        statement.query_map([], read_engaged)?.map(|row| row?).collect()
+    }
+
     /// The last engagements of a caller, the last one first.
     pub(crate) fn engagements_of(&self, caller: &str, limit: usize) -> Result<Vec<Engaged>, EngineError> {
         let query = format!("SELECT {ENGAGEMENT} FROM engagement WHERE caller = ?1 ORDER BY number DESC LIMIT ?2");

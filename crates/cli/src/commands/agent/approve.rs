@@ -12,7 +12,7 @@ Example:
   rialto agent approve time.convert-time sha-256:9f1c…
 
 The node says in its log, and `rialto agent list` at any time, which tool changed and what its digest is now. Until it is
-approved no model is shown it. The node takes the approval when it starts again.")]
+approved no model is shown it. A node that runs takes the approval with the next engagement.")]
 pub(crate) struct Approve {
     /// The name of the tool
     tool: String,
@@ -38,7 +38,7 @@ impl Approve {
             return Err(Failure::refused(format!("no node with this folder has seen a tool `{}`", shown(&self.tool)))
                 .help("check the name, and the folder with --data"));
         }
-        output::print(&format!("{} {}; start the node again\n", paint(GOOD, "approved"), shown(&self.tool)))?;
+        output::print(&format!("{} {}\n", paint(GOOD, "approved"), shown(&self.tool)))?;
         Ok(Exit::Fine)
     }
 }

@@ -9,6 +9,7 @@ use crate::output::{self, DIM, STRONG, WARN, paint};
 use agent::{Step, step_in_words};
 use json::{Value, json};
 use node::{Config, Decided, Engagements, Person, Settled};
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,6 +66,9 @@ impl Run {
     }
 }
 
+/// How many steps of each engagement were told.
+type Told = BTreeMap<String, usize>;
+
 /// An engagement with somebody at a terminal.
 struct Talk {
     runtime: Runtime,
@@ -76,7 +80,7 @@ struct Talk {
 impl Talk {
     fn run(&self, name: &str) -> Result<Exit, Failure> {
         let mut begun: Option<String> = None;
-        let mut told = 0;
+        let mut told = Told::new();
         let mut lines = std::io::stdin().lock().lines();
         while let Some(line) = lines.next() {
             let line = line.map_err(|error| Failure::files(format!("nothing more can be read: {error}")))?;
@@ -100,19 +104,10 @@ impl Talk {
     }
 
     /// Tells what happens until the agent rests; the status then.
-    fn follow(
-        &self,
-        id: &str,
-        told: &mut usize,
-        answer: &mut dyn FnMut() -> Option<String>,
-    ) -> Result<String, Failure> {
+    fn follow(&self, id: &str, told: &mut Told, answer: &mut dyn FnMut() -> Option<String>) -> Result<String, Failure> {
         loop {
-            let trail = self.engagements.audit(id, &self.user).map_err(refused)?;
-            let steps = trail.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
-            for step in steps.iter().skip(*told) {
-                self.tell(step)?;
-            }
-            *told = steps.len();
+            self.tell_all(id, 0, told)?;
+            let count = told.get(id).copied().unwrap_or_default();
             let (mut state, known) = self.engagements.state(id, Some(&self.user)).map_err(refused)?;
             let text = |state: &Value, place: &str| {
                 state.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -140,21 +135,43 @@ impl Talk {
                         "{consent}name some in the configuration under `credentials.users`, or say `user_identity: false`"
                     )));
                 }
-                _ if known as usize > *told => {}
+                _ if known as usize > count => {}
                 _ => return Ok(status),
             }
         }
+    }
+
+    /// Tells what is new in an engagement; what those that serve it did stands before what came of it. Lines of JSON are one
+    /// journal, as `rialto agent replay` reads it, so they leave the others out.
+    fn tell_all(&self, id: &str, depth: usize, told: &mut Told) -> Result<(), Failure> {
+        let trail = self.engagements.audit(id, &self.user).map_err(refused)?;
+        let steps = trail.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
+        let served =
+            if self.json { Vec::new() } else { self.engagements.those_serving(id, &self.user).map_err(refused)? };
+        let known = told.insert(id.to_owned(), steps.len()).unwrap_or_default();
+        for step in steps.iter().skip(known) {
+            let ended = place_ended(step);
+            for (_, child) in served.iter().filter(|(place, _)| Some(place) == ended.as_ref()) {
+                self.tell_all(child, depth + 1, told)?;
+            }
+            match depth {
+                0 => self.tell(step)?,
+                depth => tell_within(step, depth)?,
+            }
+        }
+        // Those that began since the steps were read are told after the steps that begin them.
+        let begun: Vec<String> = steps.iter().filter_map(place_begun).collect();
+        for (_, child) in served.iter().filter(|(place, _)| begun.contains(place)) {
+            self.tell_all(child, depth + 1, told)?;
+        }
+        Ok(())
     }
 
     fn tell(&self, step: &Value) -> Result<(), Failure> {
         if self.json {
             return output::print(&json_line(&json::canonical_value(step)));
         }
-        let mut bare = step.clone();
-        if let Some(members) = bare.as_object_mut() {
-            members.remove("at");
-        }
-        let Ok(read) = serde_json::from_value::<Step>(bare) else { return Ok(()) };
+        let Some(read) = read(step) else { return Ok(()) };
         match &read {
             Step::Answered { text, exposes, .. } | Step::Asked { text, exposes, .. } => {
                 let said: Vec<String> = text.lines().map(|line| paint(STRONG, shown(line))).collect();
@@ -199,6 +216,48 @@ impl Talk {
         let call = usize::try_from(call).unwrap_or_default();
         self.runtime.block_on(self.engagements.settle(id, call, &self.user, settled)).map_err(refused)
     }
+}
+
+/// A step as the journal has it, without when it was.
+fn read(step: &Value) -> Option<Step> {
+    let mut bare = step.clone();
+    if let Some(members) = bare.as_object_mut() {
+        members.remove("at");
+    }
+    serde_json::from_value(bare).ok()
+}
+
+/// The place that a step opens to another engagement.
+fn place_begun(step: &Value) -> Option<String> {
+    match read(step)? {
+        Step::Dispatched { call, .. } => Some(call.to_string()),
+        Step::ReviewAsked { call, stage, .. } => Some(format!("{call}/{}", stage.name())),
+        _ => None,
+    }
+}
+
+/// The place of which a step says what came of it, where another engagement may have served it.
+fn place_ended(step: &Value) -> Option<String> {
+    match read(step)? {
+        Step::Returned { call, .. } => Some(call.to_string()),
+        Step::ReviewDecided { call, stage, .. } => Some(format!("{call}/{}", stage.name())),
+        _ => None,
+    }
+}
+
+/// Tells a step of an engagement that serves another one, so many levels down.
+fn tell_within(step: &Value, depth: usize) -> Result<(), Failure> {
+    let Some(step) = read(step) else { return Ok(()) };
+    let words = match &step {
+        Step::Begun(begun) => format!("{}:", begun.agent),
+        Step::UserSaid { .. } => return Ok(()),
+        Step::Answered { text, .. } | Step::Asked { text, .. } => format!("it says: {text}"),
+        step => step_in_words(step),
+    };
+    // Its name stands where its caller's steps end, and what it does below the name.
+    let indent = "  ".repeat(if matches!(step, Step::Begun(_)) { depth + 1 } else { depth + 2 });
+    let lines = words.lines().map(|line| format!("{indent}{}\n", paint(DIM, shown(line))));
+    output::print(&lines.collect::<String>())
 }
 
 fn refused(error: node::Error) -> Failure {
