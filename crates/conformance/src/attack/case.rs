@@ -176,6 +176,8 @@ pub struct Crowd {
     pub count: usize,
     /// The code of those that are refused.
     pub code: String,
+    /// The code of those that waited in line for too long, on a machine that has others to serve; they count for nothing.
+    pub late: String,
     /// The limit that their refusal names.
     pub limit: String,
     /// How many must be refused at least.

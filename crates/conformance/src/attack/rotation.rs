@@ -1,5 +1,5 @@
-//! RFC 0020 §8: a node's key is followed by another while somebody asks: whatever was answered, before, between and
-//! after, is verified with the document that the node has in the end.
+//! A key of a node is followed by another while somebody asks: whatever was answered, before, between and after, is
+//! verified with the document that the node has in the end.
 
 use super::case::Rotate;
 use super::message::Senders;

@@ -493,7 +493,9 @@ impl<'a> Stage<'a> {
         let (costly, cheap) = (many("costly", &crowd.intent, crowd.count)?, many("cheap", &Value::Null, CHEAP_MAX)?);
         let replies = crowd::crowd(self.authority(), crowd, &costly, &cheap)?;
         self.messages += replies.len();
-        let (answered, refused): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 200);
+        let (answered, others): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 200);
+        let (late, refused): (Vec<_>, Vec<_>) = others.into_iter().partition(|reply| reply.status == 504);
+        late.iter().try_for_each(|reply| self.is_refused_by(&crowd.late, reply))?;
         for reply in &refused {
             self.is_refused_by(&crowd.code, reply)?;
             let said: Value = serde_json::from_slice(&reply.body)?;

@@ -1,4 +1,4 @@
-//! RFC 0020 §3.3: every operator with a value of every kind, asked of values of every kind; the node says what the model
+//! RFC 0020 §3.2, A.1: every operator with a value of every kind, asked of values of every kind; the node says what the model
 //! says, also where that is no.
 
 use super::bytes::Names;
