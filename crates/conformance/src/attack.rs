@@ -6,14 +6,19 @@
 
 mod bytes;
 mod case;
+mod crowd;
+mod folder;
 mod h2;
 mod host;
 mod hosted;
 mod message;
 mod page;
+mod rotation;
+mod secure;
 mod socket;
 mod stage;
 mod storm;
+mod types;
 mod wire;
 
 pub use case::{Case, Corpus, Row};
@@ -74,7 +79,8 @@ pub fn attack(binary: &Path, corpus: &Corpus, only: &str, progress: &mut dyn FnM
     for (arguments, cases) in kinds {
         let folder = tempfile::tempdir()?;
         let host = host::Host::start()?;
-        let program = Program::new(binary, folder.path()).with(&stage::arguments(arguments, corpus.folder()));
+        let program =
+            Program::new(binary, folder.path()).with(&stage::arguments(arguments, corpus.folder(), folder.path()));
         let mut stage = Stage::open(&program, &host).context("the node does not start")?;
         for case in cases {
             let verdict = stage.play(case)?;

@@ -36,7 +36,7 @@ pub struct Case {
     pub row: String,
     /// Its name, which reads like a sentence.
     pub id: String,
-    /// What the node is started with; `{issuer}` and `{other}` are filled in.
+    /// What the node is started with; `{issuer}`, `{other}` and `{beside}`, the folder above its own, are filled in.
     #[serde(default)]
     pub node: Vec<String>,
     /// The case is played once for each of these, which take the place of `{each}`; a second member is the code.
@@ -80,6 +80,122 @@ pub enum Step {
     Lint(Box<Lint>),
     /// Another node is to host agents, and must refuse to start.
     Hosting(Box<Hosting>),
+    /// The node is stopped, its folder is changed, and it is started again and serves.
+    Folder(Folder),
+    /// Another node speaks TLS from now on, at the port `{secure}`, with a certificate that nobody has vouched for.
+    Secure(Secure),
+    /// Bytes to that node.
+    Tls(Tls),
+    /// Every operator with every value, asked of records with every value.
+    Types(Types),
+    /// The node's key is followed by another, while somebody asks.
+    Rotate(Rotate),
+    /// Many costly questions at once, while somebody asks cheap ones.
+    Crowd(Box<Crowd>),
+    /// The binary looks for agents at the host.
+    Crawl(Crawl),
+}
+
+/// What is done to a folder.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Folder {
+    /// It is copied.
+    Keep,
+    /// A file beside it is removed.
+    Remove {
+        /// Which.
+        beside: String,
+    },
+    /// The copy is put in its place; the node answers and is not well.
+    PutBack {
+        /// What the node must say when it starts.
+        says: String,
+    },
+    /// It has seen a later moment than the machine's clock tells.
+    ClockAhead {
+        /// How much later.
+        seconds: i64,
+        /// What the node must say when it starts.
+        says: String,
+    },
+}
+
+/// A certificate.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secure {
+    /// For whom.
+    pub names: Vec<String>,
+    /// Whether it was good until some years ago.
+    #[serde(default)]
+    pub expired: bool,
+}
+
+/// Bytes to a node that speaks TLS.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// What is sent.
+    pub bytes: Value,
+    /// What comes back begins with this, in hex.
+    #[serde(default)]
+    pub begins: String,
+    /// Whether the node must close the connection.
+    #[serde(default)]
+    pub closed: bool,
+    /// Milliseconds.
+    pub within_ms: u64,
+}
+
+/// Values of every kind.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Types {
+    /// Each is in a record, and each is asked for.
+    pub values: Vec<Value>,
+}
+
+/// Keys that follow each other.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rotate {
+    /// How often.
+    pub times: usize,
+    /// How many answers there must be in all.
+    pub answers_min: usize,
+}
+
+/// Costly questions.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crowd {
+    /// A good intent with changes, which cost much.
+    pub intent: Value,
+    /// How many at once, each with a name of its own.
+    pub count: usize,
+    /// The code of those that are refused.
+    pub code: String,
+    /// The code of those that waited in line for too long, on a machine that has others to serve; they count for nothing.
+    pub late: String,
+    /// The limit that their refusal names.
+    pub limit: String,
+    /// How many must be refused at least.
+    pub refused_min: usize,
+    /// How many must be answered at least.
+    pub answered_min: usize,
+    /// Milliseconds in which each cheap question must be answered.
+    pub cheap_ms: u64,
+}
+
+/// What the binary finds at the host.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crawl {
+    /// A finding that there must be.
+    pub code: String,
+    /// How many agents are kept.
+    pub kept: usize,
 }
 
 /// The document of an agent, and what the binary must find.

@@ -43,8 +43,13 @@ impl Host {
         format!("did:web:localhost%3A{}:{name}", self.port)
     }
 
-    /// Tells the host how to answer: `status`, `headers`, `body`, or `document` with changes, `key` for whose, and
-    /// `drip_ms` for slowness.
+    /// Where it is.
+    pub(crate) fn address(&self) -> String {
+        format!("http://localhost:{}", self.port)
+    }
+
+    /// Tells the host how to answer: `status`, `headers`, `body`, or `document` with changes, `key` for whose,
+    /// `paths` for what stands elsewhere, and `drip_ms` for slowness.
     pub(crate) fn tell(&self, manners: &Value, names: &Names) {
         *self.manners.told.lock().unwrap_or_else(PoisonError::into_inner) = (manners.clone(), names.clone());
         self.manners.asked.store(0, Ordering::SeqCst);
@@ -67,9 +72,11 @@ impl Manners {
         while reader.read_line(&mut request)? > 2 {}
         self.asked.fetch_add(1, Ordering::SeqCst);
         let (told, names) = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let body = match told.get("body") {
-            Some(body) => bytes(body, &names)?,
-            None => document(&path, port, &told, &names)?.to_string().into_bytes(),
+        let there = told.get("paths").and_then(|paths| paths.get(&path));
+        let body = match (there, told.get("body")) {
+            (Some(there), _) => super::bytes::value(there, &names)?.to_string().into_bytes(),
+            (None, Some(body)) => bytes(body, &names)?,
+            (None, None) => document(&path, port, &told, &names)?.to_string().into_bytes(),
         };
         let status = told.get("status").and_then(Value::as_u64).unwrap_or(200);
         let mut head = format!("HTTP/1.1 {status} Said\r\nConnection: close\r\n");

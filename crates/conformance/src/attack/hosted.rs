@@ -1,7 +1,7 @@
 //! OAS Agent: documents and folders of agents that the real binary must refuse, or take.
 
 use super::bytes::{Names, bytes};
-use super::case::{Hosting, Lint};
+use super::case::{Crawl, Hosting, Lint};
 use super::stage::SLACK;
 use crate::crash::{Program, start};
 use anyhow::{Context, Result, ensure};
@@ -32,6 +32,24 @@ pub(crate) fn lint(program: &Program, lint: &Lint, names: &Names, code: Option<&
     ensure!(ran.status.code() == Some(1), "the exit code is {:?}", ran.status.code());
     let place = lint.at.as_deref();
     ensure!(place.is_none_or(|place| is(found, "at", place)), "it is found elsewhere: {found}");
+    Ok(())
+}
+
+/// Has the binary look for agents at an address, into a folder of its own.
+pub(crate) fn crawl(program: &Program, crawl: &Crawl, address: &str) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut command = Command::new(program.binary());
+    command.args(["crawl", &format!("{address}/"), "--private-networks", "--per-minute", "60000", "--json", "--data"]);
+    let ran = command.arg(folder.path().join("data")).output()?;
+    let said = String::from_utf8_lossy(&ran.stdout);
+    let told: Value = serde_json::from_slice(&ran.stdout)
+        .with_context(|| format!("it says {said}{}", String::from_utf8_lossy(&ran.stderr)))?;
+    let list = |name: &str| told.get(name).and_then(Value::as_array).into_iter().flatten();
+    let found = list("findings").any(|found| found.get("code").is_some_and(|code| *code == crawl.code));
+    ensure!(found, "nobody finds `{}`: {said}", crawl.code);
+    let kept = list("agents").filter(|agent| agent.get("outcome").is_some_and(|outcome| outcome == "new")).count();
+    ensure!(kept == crawl.kept, "{kept} agents are kept: {said}");
+    ensure!(ran.status.code() == Some(1), "the exit code is {:?}: {said}", ran.status.code());
     Ok(())
 }
 

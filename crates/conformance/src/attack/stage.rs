@@ -2,11 +2,12 @@
 
 use super::Verdict;
 use super::bytes::{Names, bytes, fill};
-use super::case::{Case, Expect, Publish, Raw, Send, Socket, Start, Step};
+use super::case::{Case, Crowd, Expect, Publish, Raw, Send, Socket, Start, Step, Types};
 use super::host::Host;
 use super::message::{Senders, places};
+use super::secure::Listener;
 use super::wire::{Connection, Reply, exchange, raw};
-use super::{case, h2, hosted, socket, storm};
+use super::{case, crowd, folder, h2, hosted, rotation, socket, storm, types};
 use crate::crash::{Program, Running, start};
 use anyhow::{Context, Result, ensure};
 use json::{Document, Limits, Pointer, Value};
@@ -24,16 +25,20 @@ const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 /// Bytes that a node may write into its log while it is attacked.
 const LOG_BYTES_MAX: u64 = 1 << 20;
 
+/// Cheap questions that are asked beside costly ones, at the most.
+const CHEAP_MAX: usize = 400;
+
 /// A word that stands in every credential of the agents of the corpus, and may stand nowhere else.
 const CANARY: &str = "attack-canary";
 
-/// What a node is started with, with the names of those who will send and the folder of the corpus.
-pub(crate) fn arguments(spelled: &[String], corpus: &Path) -> Vec<String> {
+/// What a node is started with, with the names of those who will send, the folder of the corpus and that above its own.
+pub(crate) fn arguments(spelled: &[String], corpus: &Path, beside: &Path) -> Vec<String> {
     let senders = Senders::new();
     let names = Names::from([
         ("issuer", senders.issuer.did_key().to_string()),
         ("other", senders.other.did_key().to_string()),
         ("corpus", corpus.display().to_string()),
+        ("beside", beside.display().to_string()),
     ]);
     spelled.iter().map(|argument| fill(argument, &names)).collect()
 }
@@ -42,6 +47,8 @@ pub(crate) struct Stage<'a> {
     program: &'a Program,
     host: &'a Host,
     node: Running,
+    /// Another node, which speaks TLS.
+    secure: Option<Listener>,
     keys: DidDocument,
     senders: Senders,
     count: usize,
@@ -55,12 +62,8 @@ struct Before(Vec<(Vec<u8>, Reply)>);
 impl<'a> Stage<'a> {
     pub(crate) fn open(program: &'a Program, host: &'a Host) -> Result<Self> {
         let (node, _) = program.serve()?;
-        let authority = node.url.trim_start_matches("http://").to_owned();
-        let request = format!("GET /.well-known/did.json HTTP/1.1\r\nHost: {authority}\r\n\r\n");
-        let document = Document::parse(&exchange(&authority, request.as_bytes())?.body, &Limits::OURS)?;
-        let did = Did::parse(document.root().get("id").and_then(json::Node::as_str).context("the node has no name")?)?;
-        let keys = DidDocument::read(document.root(), &did).map_err(|error| anyhow::anyhow!("{error}"))?;
-        let stage = Self { program, host, node, keys, senders: Senders::new(), count: 0, messages: 0 };
+        let keys = keys(node.url.trim_start_matches("http://"))?;
+        let stage = Self { program, host, node, secure: None, keys, senders: Senders::new(), count: 0, messages: 0 };
         // Memory that any work takes for the first time is not counted for the first case.
         let names = stage.names("warm", "warm");
         stage.exchange("POST", "/oap/intent", &[], &stage.senders.intent(&Value::Null, &names)?)?;
@@ -80,6 +83,8 @@ impl<'a> Stage<'a> {
             ("node", self.keys.did().to_string()),
             ("authority", self.authority().to_owned()),
             ("hosted", self.host.did(run)),
+            ("host", self.host.address()),
+            ("secure", self.secure.as_ref().map(Listener::port).unwrap_or_default().to_owned()),
             ("multibase", self.senders.issuer.public().to_multibase()),
         ])
     }
@@ -155,6 +160,23 @@ impl<'a> Stage<'a> {
             Step::Hosting(hosting) => {
                 self.messages += 1;
                 hosted::refuses(self.program, hosting, names)?;
+            }
+            Step::Folder(change) => folder::change(self.program, &mut self.node, change)?,
+            Step::Secure(secure) => self.secure = Some(Listener::start(self.program, secure)?),
+            Step::Tls(tls) => {
+                self.messages += 1;
+                self.secure.as_mut().context("nobody speaks TLS")?.hears(tls, names)?;
+            }
+            Step::Types(types) => self.types(types, names)?,
+            Step::Rotate(rotate) => {
+                let run = names.get("run").map(String::as_str).unwrap_or_default();
+                self.messages += rotation::rotate(self.program, &mut self.node, run, rotate)?;
+                self.keys = keys(self.authority())?;
+            }
+            Step::Crowd(crowd) => self.crowd(crowd, names)?,
+            Step::Crawl(crawl) => {
+                self.messages += 1;
+                hosted::crawl(self.program, crawl, &self.host.address())?;
             }
             Step::Reconnect(reconnect) => {
                 let path = with_replies(&reconnect.path, before)?;
@@ -434,6 +456,58 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
+    /// Asks with every operator and every value for records with every value.
+    fn types(&mut self, types: &Types, names: &Names) -> Result<()> {
+        for (place, value) in types.values.iter().enumerate() {
+            let mut names = names.clone();
+            names.insert("fresh", format!("{}-record-{place}", names.get("fresh").cloned().unwrap_or_default()));
+            let changes = json::json!({"set": {"/record": types::record(place, value, &names)}});
+            let reply = self.exchange("POST", "/oap/records", &[], &self.senders.publication(&changes, &names)?)?;
+            ensure!(reply.status == 200, "a record is refused: {}", String::from_utf8_lossy(&reply.body));
+        }
+        let mut connection = Connection::open(self.authority())?;
+        for (number, asked) in types::questions(types, names)?.iter().enumerate() {
+            let mut names = names.clone();
+            names.insert("fresh", format!("{}-{number}", names.get("fresh").cloned().unwrap_or_default()));
+            let headers = [("Host".to_owned(), self.authority().to_owned())];
+            let body = self.senders.intent(&asked.changes, &names)?;
+            self.messages += 1;
+            let reply = connection.exchange(&request("POST", "/oap/intent", &headers, &body))?;
+            if reply.status >= 400 {
+                self.is_a_refusal(&reply)?;
+            }
+            types::judge(asked, &reply)?;
+        }
+        Ok(())
+    }
+
+    fn crowd(&mut self, crowd: &Crowd, names: &Names) -> Result<()> {
+        let many = |name: &str, changes: &Value, count: usize| -> Result<Vec<Vec<u8>>> {
+            let one = |number: usize| {
+                let mut names = names.clone();
+                names.insert("fresh", format!("{}-{name}-{number}", names.get("fresh").cloned().unwrap_or_default()));
+                self.senders.intent(changes, &names)
+            };
+            (0..count).map(one).collect()
+        };
+        let (costly, cheap) = (many("costly", &crowd.intent, crowd.count)?, many("cheap", &Value::Null, CHEAP_MAX)?);
+        let replies = crowd::crowd(self.authority(), crowd, &costly, &cheap)?;
+        self.messages += replies.len();
+        let (answered, others): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 200);
+        let (late, refused): (Vec<_>, Vec<_>) = others.into_iter().partition(|reply| reply.status == 504);
+        late.iter().try_for_each(|reply| self.is_refused_by(&crowd.late, reply))?;
+        for reply in &refused {
+            self.is_refused_by(&crowd.code, reply)?;
+            let said: Value = serde_json::from_slice(&reply.body)?;
+            let limit = said.pointer("/error/details/limit/name").and_then(Value::as_str);
+            ensure!(reply.status == 429 && limit == Some(crowd.limit.as_str()), "{}, {limit:?}", reply.status);
+        }
+        let (answered, refused) = (answered.len(), refused.len());
+        ensure!(answered >= crowd.answered_min, "{answered} are answered, {refused} refused");
+        ensure!(refused >= crowd.refused_min, "{answered} are answered, {refused} refused");
+        Ok(())
+    }
+
     /// Stops the node, changes the mode of a file, and looks how it does not start; then puts everything back.
     fn start(&mut self, started: &Start) -> Result<()> {
         self.node.ask_to_end()?;
@@ -496,6 +570,14 @@ impl<'a> Stage<'a> {
     }
 }
 
+/// The document of the node at an address.
+fn keys(authority: &str) -> Result<DidDocument> {
+    let request = format!("GET /.well-known/did.json HTTP/1.1\r\nHost: {authority}\r\n\r\n");
+    let document = Document::parse(&exchange(authority, request.as_bytes())?.body, &Limits::OURS)?;
+    let did = Did::parse(document.root().get("id").and_then(json::Node::as_str).context("the node has no name")?)?;
+    DidDocument::read(document.root(), &did).map_err(|error| anyhow::anyhow!("{error}"))
+}
+
 /// A text may take values from earlier replies: `{reply 0 /next_cursor}`.
 fn with_replies(text: &str, before: &Before) -> Result<String> {
     let Some((start, rest)) = text.split_once("{reply ") else { return Ok(text.to_owned()) };
@@ -523,7 +605,7 @@ fn holding(folder: &std::path::Path, wanted: &[u8]) -> Result<Vec<std::path::Pat
 }
 
 /// The bytes of a request; what the caller says of a header counts, an empty value leaves it out.
-fn request(method: &str, path: &str, headers: &[(String, String)], body: &[u8]) -> Vec<u8> {
+pub(super) fn request(method: &str, path: &str, headers: &[(String, String)], body: &[u8]) -> Vec<u8> {
     let mut head = format!("{method} {path} HTTP/1.1\r\n");
     let said = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {

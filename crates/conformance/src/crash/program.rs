@@ -64,6 +64,14 @@ impl Program {
         Ok((running, begun.elapsed().as_secs_f64()))
     }
 
+    /// Starts a node that answers and says of itself that it is not well.
+    pub(crate) fn serve_unwell(&self) -> Result<Running> {
+        match self.begin(Command::new(&self.binary))?.told(503)? {
+            Ok(node) => Ok(node),
+            Err(status) => bail!("the node does not start: {status}"),
+        }
+    }
+
     /// The exit code of a node that does not start; nothing when it does.
     pub(crate) fn refuses_to_start(&self) -> Option<i32> {
         let starting = self.begin(Command::new(&self.binary)).ok()?;
@@ -90,9 +98,10 @@ impl Program {
     fn begin(&self, mut command: Command) -> Result<Starting> {
         let log = File::options().create(true).append(true).open(&self.log)?;
         let child = command
-            .args(["serve", "--listen", "127.0.0.1:0", "--json", "--log", "warn", "--data"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--json", "--data"])
             .arg(&self.data)
             .args(&self.more)
+            .args(if self.more.iter().any(|argument| argument == "--log") { &[][..] } else { &["--log", "warn"] })
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -123,7 +132,12 @@ impl Starting {
     }
 
     /// Waits until the node answers, or has ended.
-    pub(crate) fn ready_or_ended(mut self) -> Result<Result<Running, ExitStatus>> {
+    pub(crate) fn ready_or_ended(self) -> Result<Result<Running, ExitStatus>> {
+        self.told(200)
+    }
+
+    /// Waits until the node says with a status how it is, or has ended.
+    fn told(mut self, status: u16) -> Result<Result<Running, ExitStatus>> {
         let begun = start();
         let mut line = String::new();
         BufReader::new(self.child.stdout.take().context("the node has no output")?).read_line(&mut line)?;
@@ -136,10 +150,10 @@ impl Starting {
         let url = ready.get("address").and_then(Value::as_str).context("the node tells no address")?.to_owned();
         let running = Running { child: self.child, url, http: Arc::new(Http::new()?) };
         loop {
-            if running.get("/health").is_ok_and(|reply| reply.status == 200) {
+            if running.get("/health").is_ok_and(|reply| reply.status == status) {
                 return Ok(Ok(running));
             }
-            ensure!(begun.elapsed() < READY_MAX, "the node is not healthy; {} says why", self.log.display());
+            ensure!(begun.elapsed() < READY_MAX, "`/health` is not {status}; {} says why", self.log.display());
         }
     }
 }
