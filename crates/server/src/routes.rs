@@ -139,8 +139,8 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
     let (id, begun) = (request::id(request.headers()), now());
     let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let patience = request.extensions().get::<Patience>().copied().unwrap_or_default();
-    let (method, version) = (request.method().clone(), request.version());
-    let span = telemetry::request_span(request.headers(), &method, &route, &id);
+    let (method, version) = (telemetry::known(request.method()), request.version());
+    let span = telemetry::request_span(request.headers(), method, &route, &id);
     let from = request.extensions().get::<(Arc<Sources>, Source)>().cloned();
     let here = request.extensions().get::<Here>().copied().unwrap_or_default();
     let meant = shared.is_meant(request.headers(), request.uri(), here);
@@ -174,7 +174,7 @@ async fn observe(State(shared): State<Shared>, mut request: Request, next: Next)
     let (status, took) = (response.status().as_u16(), begun.elapsed());
     span.record("http.response.status_code", status);
     shared.metrics.count(&route, status, took);
-    tracing::debug!(request_id = %id, %method, route, status, micros = took.as_micros(), "answered");
+    tracing::debug!(request_id = %id, method, route, status, micros = took.as_micros(), "answered");
     reply::named(response, &id)
 }
 

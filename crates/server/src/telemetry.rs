@@ -5,13 +5,19 @@
 use axum::http::{HeaderMap, Method};
 use tracing::{Span, debug_span};
 
+/// The method of a request as it is logged and traced: of one that nobody knows nothing is told, it may be anything.
+pub(crate) fn known(method: &Method) -> &'static str {
+    let known = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"];
+    known.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")
+}
+
 /// The span of a request, inside the trace that the caller named in `traceparent`.
-pub(crate) fn request_span(headers: &HeaderMap, method: &Method, route: &str, id: &str) -> Span {
+pub(crate) fn request_span(headers: &HeaderMap, method: &str, route: &str, id: &str) -> Span {
     let span = debug_span!(
         "request",
         otel.name = %format_args!("{method} {route}"),
         otel.kind = "server",
-        http.request.method = %method,
+        http.request.method = method,
         http.route = route,
         http.response.status_code = tracing::field::Empty,
         oap.request_id = id,
