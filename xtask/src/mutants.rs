@@ -171,6 +171,9 @@ impl Copy {
             let mut text = tree.to_token_stream().to_string();
             if file == top {
                 text = format!("#![allow(warnings, arithmetic_overflow, unconditional_panic)] {text}{SWITCHBOARD}");
+                // The copy of another crate may have built this one since, under the same name and without mutants: what
+                // is written anew is built anew.
+                let _ = fs::remove_file(self.tree.join(file));
             }
             write_changed(&self.tree.join(file), text.as_bytes())?;
         }

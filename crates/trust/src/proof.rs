@@ -233,6 +233,28 @@ mod tests {
     }
 
     #[test]
+    fn a_curve_that_hashes_by_itself_may_sign_the_document_or_its_digest_and_others_the_digest() {
+        let did = crate::wba_name("example.com", &[]).unwrap();
+        let secp256k1 = crate::Secp256k1Key::from_scalar([2; 32]).unwrap();
+        for (key, hashes) in [(crate::SecretKey::from(key(1)), false), (crate::SecretKey::from(secp256k1), true)] {
+            let signer = crate::wba_document(&did, &key, None, "2026-01-01T00:00:00Z", ProofForm::Sdk).unwrap();
+            let signer = DidDocument::read(Document::of(&signer).unwrap().root(), &did).unwrap();
+            let mut value = json!({"name": "n", "proof": {
+                "type": "older", "created": "2026-01-01T00:00:00Z", "proofPurpose": "assertionMethod",
+                "verificationMethod": format!("{did}#key-1"),
+            }});
+            let canonical = json::canonical_value(&value);
+            for (signed, holds) in
+                [(Digest::of(&canonical).as_bytes().as_slice(), true), (&canonical, hashes), (b"another", false)]
+            {
+                value["proof"][PROOF_VALUE] = json!(encoding::encode(&key.sign(signed)));
+                let held = verify_embedded(Document::of(&value).unwrap().root(), &signer, "example.com");
+                assert_eq!(held, if holds { Ok(()) } else { Err(ProofProblem::Invalid) }, "{hashes}");
+            }
+        }
+    }
+
+    #[test]
     fn a_proof_made_again_takes_the_place_of_the_old_one() {
         let mut value = sample(1, "a", ProofForm::W3c);
         prove(&mut value, &key(1), &format!("{DID}#a"), "2026-01-02T00:00:00Z", ProofForm::Sdk);

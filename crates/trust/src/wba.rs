@@ -120,6 +120,15 @@ mod tests {
             let did = bound_name("example.com", &["a"], &ed25519()).unwrap();
             let document = document(&did, &ed25519(), Some("https://example.com/ad.json"), CREATED, form).unwrap();
             assert_eq!(code(&document, &did), Ok(()));
+            assert_eq!(
+                document["@context"],
+                json!([
+                    "https://www.w3.org/ns/did/v1",
+                    "https://w3id.org/security/data-integrity/v2",
+                    "https://w3id.org/security/multikey/v1"
+                ]),
+                "each word of the document is explained"
+            );
         }
         let did = bound_name("example.com", &["a"], &secp256k1(1)).unwrap();
         let document = document(&did, &secp256k1(1), None, CREATED, ProofForm::Sdk).unwrap();

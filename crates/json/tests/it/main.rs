@@ -1,13 +1,23 @@
 //! The crate from outside: other people's test suites, our own vectors, and properties of every document.
 
 #[cfg(test)]
+mod building;
+#[cfg(test)]
 mod jcs;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
+mod numbers;
+#[cfg(test)]
+mod packing;
+#[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod reading;
 #[cfg(test)]
 mod spelling;
 #[cfg(test)]
@@ -16,6 +26,7 @@ mod suite;
 mod vectors;
 #[cfg(test)]
 mod yaml_suite;
+mod yaml;
 
 /// A folder of other people's test data, which lies beside the project, if at all.
 #[cfg(test)]

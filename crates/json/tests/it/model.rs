@@ -1,7 +1,9 @@
 //! A document says of each of its values what it is, by every way there is to ask; a [`Value`] knows the answers.
 
 use crate::spelling::{Speller, choices, value};
-use json::{Document, Key, Kind, Limits, Near, Node, Shapes, Text, Value, canonical, canonical_value, json};
+use json::{
+    Document, Key, Kind, Limits, Near, Node, Shapes, Text, Value, canonical, canonical_value, compare_keys, json,
+};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,6 +57,10 @@ fn check_container(node: Node<'_>, value: &Value, nears: &mut Nears) -> Check {
     let lens = [elements.map_or(0, Vec::len), members.map_or(0, serde_json::Map::len)];
     prop_assert_eq!(told, lens.map(|len| (len, Some(len))));
     prop_assert!(node.at(count).is_none() && node.get("no such name").is_none());
+    for position in 0..=count {
+        prop_assert_eq!(node.child(position).map(canonical), node.children().nth(position).map(canonical));
+    }
+    check_names(node, value)?;
     let inside: Vec<Vec<u8>> = node.children().map(canonical).collect();
     let found: Vec<Vec<u8>> = node.elements().chain(node.members().map(|(_, member)| member)).map(canonical).collect();
     prop_assert_eq!(inside, found);
@@ -69,6 +75,21 @@ fn check_container(node: Node<'_>, value: &Value, nears: &mut Nears) -> Check {
     for (name, near) in nears.iter_mut().filter(|(name, _)| !members.is_some_and(|members| members.contains_key(*name)))
     {
         prop_assert!(node.get_near(&Key::new(name), near).is_none());
+    }
+    Ok(())
+}
+
+/// The names of an object by themselves, in their order; other values have none.
+fn check_names(node: Node<'_>, value: &Value) -> Check {
+    let mut expected: Option<Vec<&String>> = value.as_object().map(|members| members.keys().collect());
+    expected.iter_mut().for_each(|names| names.sort_by(|left, right| compare_keys(left, right)));
+    prop_assert_eq!(node.names().is_some(), expected.is_some());
+    let Some((shape, expected)) = node.names().zip(expected) else { return Ok(()) };
+    prop_assert_eq!((shape.len(), shape.is_empty()), (expected.len(), expected.is_empty()));
+    prop_assert_eq!(shape.position(&Key::new("no such name")), None);
+    for (position, name) in expected.into_iter().enumerate() {
+        prop_assert_eq!(shape.name(position), name);
+        prop_assert_eq!(shape.position(&Key::new(name)), Some(position));
     }
     Ok(())
 }
@@ -122,11 +143,13 @@ proptest! {
 fn long_texts_are_told_apart_as_short_ones_are() {
     for length in [0, 1, 13, 14, 15, 16, 17, 40] {
         let text = "y".repeat(length);
-        let value = json!([text, format!("{text}z"), 1]);
+        let value = json!([text, format!("{text}z"), "z".repeat(length), 1]);
         let document = Document::of(&value).unwrap();
-        for (number, wanted) in [(0, true), (1, false), (2, false)] {
+        for (number, wanted) in [(0, true), (1, false), (2, length == 0), (3, false)] {
             assert_eq!(document.root().at(number).unwrap().is_text(&Text::new(&text)), wanted, "{length}");
         }
+        let bytes: Vec<usize> = document.root().elements().map(Node::text_bytes).collect();
+        assert_eq!(bytes, [length, length + 1, length, 0]);
     }
 }
 

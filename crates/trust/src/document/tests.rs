@@ -27,6 +27,19 @@ fn read(value: &Value) -> Result<DidDocument, SignatureError> {
     DidDocument::read(Document::of(value).unwrap().root(), &Did::parse(DID).unwrap())
 }
 
+#[test]
+fn the_services_that_describe_the_agent_lead_to_its_descriptions() {
+    let mut value = sample();
+    value["service"] = json!([
+        {"id": "#ad", "type": "AgentDescription", "serviceEndpoint": "https://example.com/ad.json"},
+        {"id": "#site", "type": "LinkedDomains", "serviceEndpoint": "https://example.com/"},
+        {"id": "#more", "type": ["Other", "AgentDescription"], "serviceEndpoint": ["https://a.example/", "https://b.example/"]},
+    ]);
+    let document = read(&value).unwrap();
+    let expected = ["https://example.com/ad.json", "https://a.example/", "https://b.example/"];
+    assert_eq!(document.descriptions().collect::<Vec<_>>(), expected);
+}
+
 /// Changes the sample at a place and expects a refusal there.
 #[track_caller]
 fn refused(place: &str, value: Value, at: &str) {

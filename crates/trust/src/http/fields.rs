@@ -276,6 +276,9 @@ mod tests {
             "a=1234567890123456",
             "a=-",
             "a=?2",
+            "a=#x",
+            "a=!",
+            "a=@",
             "a=1;",
             "a=1;B=2",
             "a=(\"x\");created=",
@@ -284,6 +287,13 @@ mod tests {
         ] {
             assert_eq!(dictionary(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn truth_and_tokens_are_read() {
+        let members = dictionary("a=?1;x=?0;y=*b/c").unwrap();
+        let parameters = vec![("x", Bare::Boolean(false)), ("y", Bare::Token("*b/c"))];
+        assert_eq!(members[0].1, Member::Item(Item { value: Bare::Boolean(true), parameters }));
     }
 
     #[test]

@@ -194,6 +194,8 @@ mod tests {
             ("did".to_owned(), "invalid_request"),
             (good.replace("nonce=\"abc123\", ", ""), "invalid_request"),
             (format!("{good}, did=\"x\""), "invalid_request"),
+            (format!("{good}, a b=\"x\""), "invalid_request"),
+            (format!("{good}, =\"x\""), "invalid_request"),
             (good.replace("nonce=\"abc123\"", "nonce=\"\""), "invalid_nonce"),
             (good.replace("did=\"did:key", "did=\"DID:key"), "invalid_did"),
             (good.replace("verification_method=\"", "verification_method=\"x"), "invalid_verification_method"),

@@ -196,12 +196,23 @@ mod tests {
             assert_eq!(held, expected, "{field}");
         }
         assert_eq!(request("https://a/", &[], body).digest_holds().unwrap_err().code(), "invalid_request");
+        // Space before a comma counts, too.
+        let long = |bytes: usize| format!("{sha256}{}, x=:AAAA:", " ".repeat(bytes - sha256.len() - 10));
+        for (bytes, expected) in [(FIELD_BYTES_MAX, Ok(())), (FIELD_BYTES_MAX + 1, Err("invalid_request"))] {
+            let field = long(bytes);
+            let fields = [("content-digest", field.as_str())];
+            let held = request("https://a/", &fields, body).digest_holds().map_err(|error| error.code());
+            assert_eq!((field.len(), held), (bytes, expected));
+        }
     }
 
     #[test]
     fn a_field_that_proves_something_stands_once() {
         let twice = [("authorization", "Bearer a"), ("Authorization", "Bearer b")];
         assert_eq!(Headers::new(&twice).only("authorization").unwrap_err().code(), "invalid_request");
+        let longest = "x".repeat(FIELD_BYTES_MAX);
+        let fits = [("signature", longest.as_str())];
+        assert_eq!(Headers::new(&fits).only("signature"), Ok(Some(longest.as_str())));
         let long = "x".repeat(FIELD_BYTES_MAX + 1);
         let long = [("signature", long.as_str())];
         assert_eq!(Headers::new(&long).only("signature").unwrap_err().code(), "invalid_request");

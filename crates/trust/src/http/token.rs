@@ -104,6 +104,8 @@ mod tests {
     fn a_token_is_good_for_an_hour_at_its_audience() {
         let good = token("did:wba:node.example");
         let text = good.sign(&key(1));
+        let header = encoding::decode_url(text.split_once('.').unwrap().0).unwrap();
+        assert_eq!(header, br#"{"alg":"EdDSA","typ":"at+jwt"}"#);
         assert_eq!(check(&text, 1_000).as_ref(), Ok(&good));
         assert_eq!(check(&text, 4_599).as_ref(), Ok(&good));
         assert!(check(&text, 4_600).unwrap_err().contains("expired"));

@@ -164,3 +164,20 @@ fn only_raw_ecdsa_signatures_are_read() {
     assert!(!key.verifies(b"", &[1; 96]), "the length of ES384");
     assert!(!key.verifies(b"", &[]));
 }
+
+#[test]
+fn a_point_has_one_spelling_where_its_y_is_below_the_prime() {
+    let mut prime = [0xff; 32];
+    (prime[0], prime[31]) = (0xed, 0x7f);
+    for (lowest, middle) in
+        [0, 0xec, 0xed, 0xee, 0xff].into_iter().flat_map(|low| [0, 0xfe, 0xff].map(|mid| (low, mid)))
+    {
+        for highest in [0, 0x7e, 0x7f, 0x80, 0xfe, 0xff] {
+            let mut bytes = [0xff; 32];
+            (bytes[0], bytes[15], bytes[31]) = (lowest, middle, highest);
+            let mut y = bytes;
+            y[31] &= 0x7f;
+            assert_eq!(is_reduced(&bytes), y.iter().rev().lt(prime.iter().rev()), "{lowest} {middle} {highest}");
+        }
+    }
+}

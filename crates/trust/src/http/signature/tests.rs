@@ -142,6 +142,14 @@ fn time_has_two_ends() {
     let code = |now: i64| check(&fields, &party.document, &Sent { now, ..SENT }).err();
     assert_eq!((code(NOW + 300), code(NOW + 301)), (None, Some("request_timestamp")), "whatever `expires` says");
     refused("signature-input", "expires=1733402156", "expires=1733402095", "request_timestamp");
+    refused("signature-input", "expires=1733402156", "expires=\"later\"", "invalid_request");
+    let fields = sign(&request, &Signing { expires: NOW, ..signing }, &COMPONENTS);
+    let code = |now: i64| check(&fields, &party.document, &Sent { now, ..SENT }).err();
+    assert_eq!(
+        (code(NOW), code(NOW + 1)),
+        (None, Some("request_timestamp")),
+        "it ends in the second in which it begins"
+    );
 }
 
 #[test]
@@ -218,6 +226,7 @@ fn what_is_malformed_is_refused_with_the_word_for_it() {
     refused("signature-input", "\"@authority\"", "\"@authority\" \"@authority\"", "invalid_request");
     refused("signature-input", "\"@authority\"", "\"@authority\";req", "invalid_request");
     refused("signature-input", "\"@authority\"", "\"@Authority\"", "invalid_request");
+    refused("signature-input", "\"@authority\"", "\"@authority\" \"Content-Digest\"", "invalid_request");
     refused("signature-input", "\"@authority\"", "\"@status\"", "invalid_request");
     refused("signature-input", "\"@authority\"", "\"date\"", "invalid_request");
     refused("signature-input", ";keyid=\"did:wba:example.com#key-1\"", "", "invalid_request");
