@@ -25,8 +25,9 @@ mod suite;
 #[cfg(test)]
 mod vectors;
 #[cfg(test)]
-mod yaml_suite;
 mod yaml;
+#[cfg(test)]
+mod yaml_suite;
 
 /// A folder of other people's test data, which lies beside the project, if at all.
 #[cfg(test)]
