@@ -5,6 +5,7 @@
 //!
 //! INVARIANT: no model is shown the definition of a tool that is in quarantine or was rejected.
 
+use super::accounts::Accounts;
 use super::alarm::Alarm;
 use super::ask::{ASK, asking};
 use super::guesses::Guesses;
@@ -200,6 +201,7 @@ impl Engagements {
             content: configuration.shows_content(),
             swift: AtomicBool::new(true),
             guesses: Guesses::default(),
+            accounts: Accounts::new(configuration.budgets_per_day()),
             alarm,
             warned,
         };
@@ -226,6 +228,7 @@ impl Engagements {
         }
         engagements.keep_documents().map_err(|error| broken(&error))?;
         engagements.keep_versions().map_err(|error| broken(&error))?;
+        engagements.count_today().map_err(|error| broken(&error))?;
         let engagements = Arc::new(engagements);
         engagements.introduce();
         engagements.keep_fresh();
