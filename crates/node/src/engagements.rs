@@ -111,6 +111,8 @@ pub struct Engagements {
     alarm: Alarm,
     /// Digests of definitions that the operator was warned of.
     warned: Mutex<BTreeSet<String>>,
+    /// How many definitions of tools are in the file of those that were seen.
+    pinned: Mutex<usize>,
 }
 
 impl fmt::Debug for Engagements {
