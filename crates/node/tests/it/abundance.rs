@@ -127,6 +127,8 @@ async fn none_of_twenty_credentials_is_exposed_told_logged_or_written_down() {
         let (state, _) = engagements.state(&id, Some(&user(number))).unwrap();
         assert_eq!(state["status"], "completed", "{state:#}");
         assert!(state["result"]["exposes"]["history"].is_object(), "{state:#}");
+        // The members of an engagement have names; the whole of it has none.
+        assert!(state["result"]["exposes"].get("whole").is_some_and(Value::is_null), "{state:#}");
         let shown = format!("{state}{}", engagements.audit(&id, OWNER).unwrap());
         let told: Vec<&String> = canaries.iter().filter(|word| shown.contains(*word)).collect();
         assert!(told.is_empty(), "{told:?} in {shown}");
