@@ -8,7 +8,7 @@
 use crate::credentials::{Vault, World};
 use crate::fields::{Fields, parse};
 use crate::model::Setting;
-use crate::model::budget::Budget;
+use crate::model::budget::{Budget, DayBudgets};
 use crate::tool::{REMOTE_TIME_MAX, TIME_DEFAULT};
 use crate::tools::Entry;
 use json::Pointer;
@@ -49,6 +49,7 @@ pub struct Configuration {
     default_model: Option<String>,
     agents: BTreeMap<String, AgentSetting>,
     budget: Budget,
+    days: DayBudgets,
     engagements: EngagementSetting,
     remote_time: Duration,
     content: bool,
@@ -133,6 +134,7 @@ impl Configuration {
         };
         let default_model = known(fields.text("model")?, &fields)?;
         let budget = Budget::read(fields.object("budget")?)?;
+        let days = DayBudgets::read(fields.object("budgets_per_day")?)?;
         let mut agents = BTreeMap::new();
         for (name, value, at) in fields.entries("agents")? {
             let agent = Fields::of(value, &at)?;
@@ -164,7 +166,7 @@ impl Configuration {
             }
         };
         fields.finish()?;
-        Ok(Self { tools, vault, models, default_model, agents, budget, engagements, remote_time, content })
+        Ok(Self { tools, vault, models, default_model, agents, budget, days, engagements, remote_time, content })
     }
 
     /// Whether collectors are shown what is said, put in and brought out; never unless the operator says so.
@@ -175,6 +177,11 @@ impl Configuration {
     /// What engagements are allowed beyond the text, or less.
     pub fn engagements(&self) -> EngagementSetting {
         self.engagements
+    }
+
+    /// What each user and each owner may use in a day.
+    pub fn budgets_per_day(&self) -> DayBudgets {
+        self.days
     }
 
     /// How long a call of an agent of another server may take.

@@ -35,7 +35,7 @@ pub use credentials::{Identity, Vault, identity};
 pub use definition::{DESCRIPTION_BYTES_MAX, Definition, Rejected, SCHEMA_BYTES_MAX};
 pub use http::{Body, Http, HttpError, Request as HttpRequest, Response as HttpResponse};
 pub use limits::limits;
-pub use model::budget::{Budget, Exceeded, Price, Spent};
+pub use model::budget::{Budget, DayBudget, DayBudgets, Exceeded, Price, Spent};
 pub use model::scripted::Scripted;
 pub use model::{
     Arguments, Finish, Function, Message, Model, ModelError, OnText, Options, Reply, Request, ToolCall, Usage,

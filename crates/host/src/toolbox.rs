@@ -155,6 +155,11 @@ impl Toolbox {
         self.shelf.reading(|held| held.pins.clone())
     }
 
+    /// How many there are; it only grows.
+    pub fn pin_count(&self) -> usize {
+        self.shelf.reading(|held| held.pins.len())
+    }
+
     /// Approves a definition as it is now; `false` when it is not the one with this digest.
     pub fn approve(&self, name: &str, digest: &str) -> bool {
         self.shelf.writing(|held| {

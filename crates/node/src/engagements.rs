@@ -14,6 +14,7 @@
 //! | `reviews` | who decides what, and whether they may |
 //! | `alarm` | when the time of a review is over |
 //! | `budget` | what an engagement may use, and what is left of it for one that serves it |
+//! | `accounts` | what each user and each owner has used today, and may |
 //! | `stop` | how a node that stops leaves its engagements |
 //! | `ask` | the tool by which an agent puts an intent to this node |
 //! | `visits`, `remotes` | agents elsewhere: by their description, and by their document in the version that counts |
@@ -23,6 +24,7 @@
 //!
 //! INVARIANT: one task at a time moves an engagement. Nobody but its caller and the agent's owner is told that it exists.
 
+mod accounts;
 mod alarm;
 mod ask;
 mod budget;
@@ -47,6 +49,7 @@ use crate::chance;
 use crate::clock::instant;
 use crate::node::Node;
 use crate::refusal::{Class, Error, Refusal};
+use accounts::Accounts;
 use agent::{Allowance, Begun, Engagement, Remembered, Step, User};
 use alarm::Alarm;
 use guesses::{GUESSES_MAX, Guesses, Role};
@@ -104,9 +107,12 @@ pub struct Engagements {
     /// Whether the disk was quick when it was last waited for.
     swift: AtomicBool,
     guesses: Guesses,
+    accounts: Accounts,
     alarm: Alarm,
     /// Digests of definitions that the operator was warned of.
     warned: Mutex<BTreeSet<String>>,
+    /// How many definitions of tools are in the file of those that were seen.
+    pinned: Mutex<usize>,
 }
 
 impl fmt::Debug for Engagements {
@@ -159,6 +165,7 @@ impl Engagements {
             let detail = "this agent acts in somebody's name; sign the request, or send a token";
             return Err(Refusal::new(Class::AuthRequired, "authentication_required", detail).into());
         }
+        self.check_day(&Self::payer_of(&hosted.agent, caller))?;
         let user = caller.map(|caller| self.user(caller));
         let id = chance::name()?;
         let memory = self.memory(&hosted, user.as_ref())?;
@@ -205,11 +212,14 @@ impl Engagements {
     /// A user says more.
     pub async fn say(self: &Arc<Self>, id: &str, caller: Option<&str>, text: &str) -> Result<(), Error> {
         check_text(text)?;
-        self.sought(id, caller, Role::Caller)?;
+        let engaged = self.sought(id, caller, Role::Caller)?;
+        let payer = self.payer(&engaged)?;
         self.move_on(id, |live| {
             if live.engagement.status().is_final() {
                 return Err(over().into());
             }
+            // Heard, it would end the engagement; refused, it can be said tomorrow.
+            self.check_day(&payer)?;
             live.record(Step::UserSaid { text: text.to_owned() }).map_err(|_| busy().into())
         })
         .await

@@ -212,6 +212,12 @@ impl Store {
         self.read(|reader| reader.engagements_served())
     }
 
+    /// Engagements whose last step was written then or later, the first one first.
+    pub fn engagements_since(&self, at: i64) -> Result<Vec<Engaged>, ReadError> {
+        self.fold()?;
+        self.read(|reader| reader.engagements_since(at))
+    }
+
     /// The last engagements of a caller, the last one first.
     pub fn engagements_of(&self, caller: &str, limit: usize) -> Result<Vec<Engaged>, ReadError> {
         self.fold()?;

@@ -22,6 +22,66 @@ pub struct Budget {
     pub time: Option<Duration>,
 }
 
+/// What somebody may use in a day, in all engagements together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DayBudget {
+    /// Tokens, read and written together.
+    pub tokens: u64,
+    /// Calls of models, tools, guardrails and agents.
+    pub calls: u64,
+    /// Time that is worked.
+    pub time: Duration,
+    /// Money, in millionths; nobody knows what is much in a currency that only the operator knows.
+    pub money_micros: Option<u64>,
+}
+
+/// What each user and each owner may use in a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DayBudgets {
+    /// Each user's, who began the engagements.
+    pub user: DayBudget,
+    /// Each owner's, whose agents they were begun with.
+    pub owner: DayBudget,
+}
+
+impl Default for DayBudgets {
+    fn default() -> Self {
+        let user =
+            DayBudget { tokens: 10_000_000, calls: 100_000, time: Duration::from_secs(24 * 3_600), money_micros: None };
+        // Names are cheap to make, so what the operator pays for at most is the owner's.
+        let owner =
+            DayBudget { tokens: 10 * user.tokens, calls: 10 * user.calls, time: 10 * user.time, money_micros: None };
+        Self { user, owner }
+    }
+}
+
+impl DayBudgets {
+    pub(crate) fn read(fields: Option<Fields<'_>>) -> Result<Self, ConfigurationError> {
+        let usual = Self::default();
+        let Some(fields) = fields else { return Ok(usual) };
+        let budgets = Self {
+            user: DayBudget::read(fields.object("user")?, usual.user)?,
+            owner: DayBudget::read(fields.object("owner")?, usual.owner)?,
+        };
+        fields.finish()?;
+        Ok(budgets)
+    }
+}
+
+impl DayBudget {
+    fn read(fields: Option<Fields<'_>>, usual: Self) -> Result<Self, ConfigurationError> {
+        let Some(fields) = fields else { return Ok(usual) };
+        let budget = Self {
+            tokens: fields.count("tokens")?.unwrap_or(usual.tokens),
+            calls: fields.count("calls")?.unwrap_or(usual.calls),
+            time: fields.count("seconds")?.map_or(usual.time, Duration::from_secs),
+            money_micros: micros(&fields, "money")?,
+        };
+        fields.finish()?;
+        Ok(budget)
+    }
+}
+
 /// What a million tokens cost, in millionths of the operator's currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Price {
@@ -165,6 +225,20 @@ mod tests {
             assert!(budget(&json!({"money": text})).is_err(), "{text}");
         }
         assert!(budget(&json!({"money": 1.5})).is_err());
+    }
+
+    #[test]
+    fn what_is_not_said_of_a_day_is_as_usual() {
+        let usual = DayBudgets::default();
+        let read = |value: &Value| DayBudgets::read(Some(Fields::of(value, &Pointer::root())?));
+        assert_eq!(DayBudgets::read(None).unwrap(), usual);
+        assert_eq!(read(&json!({})).unwrap(), usual);
+        let given = read(&json!({"user": {"calls": 3, "money": "1.50"}, "owner": {"seconds": 60}})).unwrap();
+        let user = DayBudget { calls: 3, money_micros: Some(1_500_000), ..usual.user };
+        assert_eq!(given.user, user);
+        assert_eq!(given.owner, DayBudget { time: Duration::from_secs(60), ..usual.owner });
+        assert_eq!(read(&json!({"node": {}})).unwrap_err().at.to_string(), "/node");
+        assert_eq!(read(&json!({"user": {"turns": 1}})).unwrap_err().at.to_string(), "/user/turns");
     }
 
     #[test]

@@ -36,6 +36,8 @@ for line in sys.stdin:
         say({"id": id, "result": {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}})
     elif method == "tools/list":
         names = ["echo", "die", "change", "ask", "flood", "endless", "big", "hang", "Two_Names", "two-names", "ümlaut"]
+        if os.path.exists("late"):
+            names.append("late")
         bidi = {**tool("bidi"), "description": "Reads\u202e gnihtemos"}
         say({"id": id, "result": {"tools": [tool(name) for name in names] + [bidi]}})
     elif method == "tools/call":

@@ -23,13 +23,15 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(super) struct Worked {
     before: Duration,
+    /// Of this and of messages before, without what others worked.
+    own: Duration,
     since: Option<Instant>,
 }
 
 impl Worked {
     /// So long, and nobody works now.
     pub(super) fn of(before: Duration) -> Self {
-        Self { before, since: None }
+        Self { before, own: Duration::ZERO, since: None }
     }
 
     /// Somebody works from now on.
@@ -39,7 +41,7 @@ impl Worked {
 
     /// Nobody does.
     pub(super) fn pause(&mut self) {
-        *self = Self::of(self.total());
+        *self = Self { before: self.total(), own: self.own(), since: None };
     }
 
     /// Somebody else has worked so long.
@@ -49,13 +51,26 @@ impl Worked {
 
     /// Nothing was worked yet.
     pub(super) fn begin_anew(&mut self) {
+        self.own = self.own();
         self.before = Duration::ZERO;
         self.since = self.since.map(|_| Clock::monotonic());
     }
 
     pub(super) fn total(&self) -> Duration {
-        let now = self.since.map(|since| Clock::monotonic().duration_since(since));
-        self.before.saturating_add(now.unwrap_or_default())
+        self.before.saturating_add(self.now())
+    }
+
+    /// How long it was worked since it was loaded, on whatever message, and not by others.
+    fn own(&self) -> Duration {
+        self.own.saturating_add(self.now())
+    }
+
+    fn now(&self) -> Duration {
+        self.since.map(|since| Clock::monotonic().duration_since(since)).unwrap_or_default()
+    }
+
+    pub(super) fn own_millis(&self) -> u64 {
+        u64::try_from(self.own().as_millis()).unwrap_or(u64::MAX)
     }
 
     pub(super) fn millis(&self) -> u64 {
@@ -65,6 +80,8 @@ impl Worked {
 
 /// What an engagement whose time is over failed of.
 pub(super) const SECONDS: &str = "engagement.seconds";
+/// The same of its tokens.
+pub(super) const TOKENS: &str = "engagement.tokens";
 
 impl Engagements {
     /// What an engagement may use: its agent's budget, and no more than it was given.
@@ -93,8 +110,8 @@ impl Engagements {
 
     /// What of its budget an engagement has used up, by its name.
     pub(super) fn used_up(&self, live: &Live) -> Result<Option<String>, Error> {
-        if self.time_left(live).is_none() {
-            return Ok(Some(SECONDS.to_owned()));
+        if let Some(name) = self.is_at_end(live) {
+            return Ok(Some(name.to_owned()));
         }
         let budget = self.budget(live.agent.name.as_str(), live.engagement.begun());
         if budget.tokens.is_none() && budget.money_micros.is_none() {
@@ -105,19 +122,37 @@ impl Engagements {
         Ok(used_up.map(|exceeded| format!("engagement.{}", exceeded.what)))
     }
 
-    /// How long an engagement may still be worked on; whatever it waits for is cut then. Nothing when its time is over.
-    pub(super) fn time_left(&self, live: &Live) -> Option<Duration> {
+    /// Why nothing more is begun in an engagement: its own time is over, or its user or owner has used up a day's budget.
+    pub(super) fn is_at_end(&self, live: &Live) -> Option<&'static str> {
+        if self.own_time_left(live).is_none() {
+            return Some(SECONDS);
+        }
+        self.day_used_up(live).map(|used_up| used_up.name)
+    }
+
+    /// How long an engagement may still be worked on, today and at all; whatever it waits for is cut then.
+    pub(super) fn time_left(&self, live: &Live) -> Duration {
+        let own = self.own_time_left(live).unwrap_or_default();
+        self.day_time_left(live).map_or(own, |left| left.min(own))
+    }
+
+    /// How long it may be worked on at all; nothing when its time is over.
+    fn own_time_left(&self, live: &Live) -> Option<Duration> {
         let budget = self.budget(live.agent.name.as_str(), live.engagement.begun());
         let time = budget.time.unwrap_or(Duration::from_secs(WORK_SECONDS));
         let left = time.checked_sub(live.worked.total());
         left.filter(|left| !left.is_zero())
     }
 
+    /// What the model of an agent costs.
+    pub(super) fn price(&self, agent: &str) -> Price {
+        let model = self.hosted.get(agent).and_then(|hosted| self.models.get(&hosted.model));
+        model.map_or_else(Price::default, |model| model.price())
+    }
+
     /// What an engagement has used, with all that serve it.
     fn spent(&self, live: &Live) -> Result<Spent, Error> {
-        let hosted = self.hosted.get(live.agent.name.as_str());
-        let model = hosted.and_then(|hosted| self.models.get(&hosted.model));
-        let price = model.map_or_else(Price::default, |model| model.price());
+        let price = self.price(live.agent.name.as_str());
         let mut spent = Spent::default();
         for step in live.engagement.steps() {
             if let Step::ModelSaid { usage, .. } = step {

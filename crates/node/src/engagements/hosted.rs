@@ -5,6 +5,7 @@
 //!
 //! INVARIANT: no model is shown the definition of a tool that is in quarantine or was rejected.
 
+use super::accounts::Accounts;
 use super::alarm::Alarm;
 use super::ask::{ASK, asking};
 use super::guesses::Guesses;
@@ -181,7 +182,8 @@ impl Engagements {
             }
             agents.push((file, Arc::new(agent)));
         }
-        pin(&node.data, &toolbox.pins()).map_err(|error| broken(&error))?;
+        let seen = toolbox.pins();
+        pin(&node.data, &seen).map_err(|error| broken(&error))?;
         let (alarm, asked) = Alarm::new();
         let warned = Mutex::new(warn(&toolbox));
         let mut engagements = Self {
@@ -200,8 +202,10 @@ impl Engagements {
             content: configuration.shows_content(),
             swift: AtomicBool::new(true),
             guesses: Guesses::default(),
+            accounts: Accounts::new(configuration.budgets_per_day()),
             alarm,
             warned,
+            pinned: Mutex::new(seen.len()),
         };
         let everything = engagements.everything(agents.iter().map(|(_, agent)| agent.as_ref()));
         for (file, agent) in agents {
@@ -226,6 +230,7 @@ impl Engagements {
         }
         engagements.keep_documents().map_err(|error| broken(&error))?;
         engagements.keep_versions().map_err(|error| broken(&error))?;
+        engagements.count_today().map_err(|error| broken(&error))?;
         let engagements = Arc::new(engagements);
         engagements.introduce();
         engagements.keep_fresh();
@@ -310,10 +315,25 @@ impl Engagements {
 
     /// A tool as it is now. One in quarantine is looked up among what its operator approved since the node began.
     pub(super) fn tool(&self, name: &str) -> Option<Arc<host::Tool>> {
+        self.keep_pins();
         let tool = self.toolbox.tool(name)?;
         match tool.state() {
             State::Quarantined { .. } if self.was_approved(name, tool.digest()) => self.toolbox.tool(name),
             State::Ready | State::Quarantined { .. } | State::Rejected(_) => Some(tool),
+        }
+    }
+
+    /// Keeps the definitions of tools that came after the start: they can be approved like others, and another definition is
+    /// noticed after a restart, too.
+    fn keep_pins(&self) {
+        let mut kept = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.toolbox.pin_count() == *kept {
+            return;
+        }
+        let seen = self.toolbox.pins();
+        match pin_more(&self.node.data, &seen) {
+            Ok(()) => *kept = seen.len(),
+            Err(error) => tracing::warn!(%error, "what was seen of tools cannot be kept"),
         }
     }
 
@@ -519,6 +539,15 @@ fn pin(data: &Path, pins: &Pins) -> io::Result<()> {
     let beside = data.join(format!("{PINS}.new"));
     fs::write(&beside, serde_json::to_vec_pretty(pins)?)?;
     fs::rename(beside, data.join(PINS))
+}
+
+/// Keeps what was seen beside what is approved, which may be approved since.
+fn pin_more(data: &Path, seen: &Pins) -> io::Result<()> {
+    let mut pins = pinned(data)?;
+    for (name, digest) in seen {
+        pins.entry(name.clone()).or_insert_with(|| digest.clone());
+    }
+    pin(data, &pins)
 }
 
 /// Judges inputs by the schema of a tool.

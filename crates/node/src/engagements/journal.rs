@@ -7,6 +7,7 @@
 //! INVARIANT: steps are written in the order in which they were recorded, each once; a step at another place than the
 //! next one is refused by the store, so two tasks can never both move an engagement on.
 
+use super::accounts::Payer;
 use super::budget::Worked;
 use super::perform::Asked;
 use super::{Engagements, RUNNING_MAX};
@@ -96,6 +97,10 @@ pub(super) struct Live {
     /// How long it was worked on, and what the journal says of that.
     pub(super) worked: Worked,
     noted_ms: u64,
+    /// For whom it works, once somebody asked.
+    pub(super) payer: Option<Payer>,
+    /// Its own time that is in their accounts.
+    pub(super) counted_ms: u64,
     /// A call of which nobody knew what became and that a person wants made again; a crash forgets that.
     pub(super) repeat: Option<usize>,
     /// What the model was last asked; the next time only what came since is added.
@@ -107,6 +112,7 @@ impl Engagements {
     pub(super) fn live(&self, engaged: Engaged, engagement: Engagement, agent: Arc<Agent>) -> Live {
         let (seat, registry) = (self.seat(&engaged.id), self.registry(&agent, engagement.begun()));
         let (worked, noted_ms, repeat, asked) = (Worked::default(), 0, None, None);
+        let (payer, counted_ms) = (None, 0);
         let (written, entry, bytes, known) = (0, 0, 0, false);
         Live {
             engaged,
@@ -120,6 +126,8 @@ impl Engagements {
             known,
             worked,
             noted_ms,
+            payer,
+            counted_ms,
             repeat,
             asked,
         }
@@ -132,6 +140,16 @@ impl Live {
         let noted_ms = steps.iter().rev().find_map(|noted| Step::worked_ms(&noted.body)).unwrap_or_default();
         let worked = Worked::of(Duration::from_millis(noted_ms));
         Self { written: self.engagement.steps().len(), bytes: usize::MAX, known: true, worked, noted_ms, ..self }
+    }
+
+    /// Steps that are recorded and not written.
+    pub(super) fn unwritten_steps(&self) -> &[Step] {
+        self.engagement.steps().get(self.written..).unwrap_or_default()
+    }
+
+    /// Its own time that is in no account yet.
+    pub(super) fn uncounted_ms(&self) -> u64 {
+        self.worked.own_millis().saturating_sub(self.counted_ms)
     }
 
     /// The same to be looked at only.
@@ -225,7 +243,7 @@ impl Engagements {
         survives: Survives,
     ) -> Result<(), Error> {
         let is_changed = live.comes_to(reached, asked);
-        let worked_ms = live.worked.millis();
+        let (worked_ms, used) = (live.worked.millis(), self.uncounted(live));
         let journal = live.unwritten(is_changed, self.node.clock().millis(), worked_ms)?;
         if !journal.is_empty() {
             live.seat.show(None);
@@ -238,6 +256,7 @@ impl Engagements {
                 live.noted_ms = worked_ms;
             }
         }
+        self.count(live, used)?;
         if survives == Survives::PowerLoss {
             self.settle_entry(live.entry).await?;
         }

@@ -1,7 +1,7 @@
 //! OAS Agent: what `next` asks for, done. Everything recorded is written before an effect begins, and on disk before one
 //! that may not be brought about twice.
 
-use super::budget::SECONDS;
+use super::budget::{SECONDS, TOKENS};
 use super::journal::{Live, Seat, Survives};
 use super::{Engagements, REVIEW_SECONDS};
 use crate::chance;
@@ -26,17 +26,19 @@ impl Engagements {
     pub(super) async fn perform(self: &Arc<Self>, live: &mut Live, seat: &Seat, effect: Effect) -> Result<(), Error> {
         match effect {
             Effect::CheckGuardrail { place, tool, inputs } => {
-                let Some(left) = self.time_left(live) else { return live.record(out_of_time()) };
+                if let Some(bound) = self.is_at_end(live) {
+                    return live.record(out_of(bound));
+                }
                 self.write(live, Reached::Running, None, Survives::Kill).await?;
+                let left = self.time_left(live);
                 let id = format!("{}/{}", live.engaged.id, live.engagement.steps().len());
                 let called = self.toolbox.call(&tool, &inputs, host::Identity::Nobody, &id, Some(left));
-                let outcome = match self.unless_cancelled(seat, self.spanned(called, &tool, &id, &inputs)).await {
-                    None => return Ok(()),
-                    Some(Ok(output)) => Outcome::Output(output),
-                    Some(Err(ToolError::Timeout)) if self.time_left(live).is_none() => {
-                        return live.record(out_of_time());
-                    }
-                    Some(Err(error)) => Outcome::Error(error.code().to_owned()),
+                let returned = self.unless_cancelled(seat, self.spanned(called, &tool, &id, &inputs)).await;
+                let outcome = match (returned, self.is_at_end(live)) {
+                    (None, _) => return Ok(()),
+                    (Some(Ok(output)), _) => Outcome::Output(output),
+                    (Some(Err(ToolError::Timeout)), Some(bound)) => return live.record(out_of(bound)),
+                    (Some(Err(error)), _) => Outcome::Error(error.code().to_owned()),
                 };
                 live.record(Step::GuardrailReturned { place, outcome })
             }
@@ -55,8 +57,8 @@ impl Engagements {
                 live.record(Step::ReviewAsked { call, stage, review })
             }
             Effect::Dispatch { call, capability, target, inputs, identity } => {
-                if self.time_left(live).is_none() {
-                    return live.record(out_of_time());
+                if let Some(bound) = self.is_at_end(live) {
+                    return live.record(out_of(bound));
                 }
                 if self.lacks_credentials(live, &target, &identity) {
                     tracing::debug!(engagement = live.engaged.id, capability, "a user's credentials are missing");
@@ -119,7 +121,7 @@ impl Engagements {
             (Identity::Nobody | Identity::User, _) => host::Identity::Nobody,
         };
         let kept = self.version(live.engagement.begun(), name);
-        let left = Some(self.time_left(live).unwrap_or_default());
+        let left = Some(self.time_left(live));
         let called = async {
             match &kept {
                 Some(kept) => self.toolbox.call_by(kept, inputs, whose, &id, left).await,
@@ -148,7 +150,8 @@ impl Engagements {
         if let Some(detail) = self.used_up(live)? {
             return live.record(Step::Failed { failure: Failure::Limit, detail: Some(detail) });
         }
-        let left = self.time_left(live).unwrap_or_default();
+        let left = self.time_left(live);
+        let (tokens_left, bound) = self.tokens_left(live, tokens_left);
         let mut asked = live.asked.take().unwrap_or_else(|| Asked::new(&live.agent, &live.registry));
         asked.catch_up(&live.agent, &live.engagement);
         asked.request.options.max_tokens = tokens_left;
@@ -169,14 +172,14 @@ impl Engagements {
         self.show(&span, "gen_ai.input.messages", || json!(request.messages));
         let replied = timeout(left, model.complete(request, None).instrument(span.clone()));
         let Some(replied) = self.unless_cancelled(seat, replied).await else { return Ok(()) };
-        let Ok(replied) = replied else { return live.record(out_of_time()) };
+        let Ok(replied) = replied else { return live.record(out_of(self.is_at_end(live).unwrap_or(SECONDS))) };
         live.asked = Some(asked);
         match replied {
             Ok(reply) => {
                 span.record("gen_ai.usage.input_tokens", reply.usage.input_tokens);
                 span.record("gen_ai.usage.output_tokens", reply.usage.output_tokens);
                 self.show(&span, "gen_ai.output.messages", || json!({"text": reply.text, "calls": reply.calls}));
-                let cut = cut(&reply, tokens_left);
+                let cut = cut(&reply, tokens_left, bound);
                 live.record(said(&live.agent.clone(), reply))?;
                 // What it said stands in the journal, for the owner and the budget; nothing follows from it.
                 cut.map_or(Ok(()), |failed| live.record(failed))
@@ -185,6 +188,15 @@ impl Engagements {
                 let detail = Some(format!("{}: {error}", error.code()));
                 live.record(Step::Failed { failure: Failure::Model, detail })
             }
+        }
+    }
+
+    /// How many tokens may be used, of the engagement's own and of the day's, and by which bound.
+    fn tokens_left(&self, live: &Live, own: Option<u64>) -> (Option<u64>, &'static str) {
+        match (own, self.day_tokens_left(live)) {
+            (Some(own), Some((left, _))) if own <= left => (Some(own), TOKENS),
+            (_, Some((left, bound))) => (Some(left), bound),
+            (own, None) => (own, TOKENS),
         }
     }
 
@@ -233,9 +245,9 @@ impl Engagements {
     }
 }
 
-/// The time of an engagement is over.
-fn out_of_time() -> Step {
-    Step::Failed { failure: Failure::Limit, detail: Some(SECONDS.to_owned()) }
+/// An engagement has passed a bound.
+fn out_of(bound: &str) -> Step {
+    Step::Failed { failure: Failure::Limit, detail: Some(bound.to_owned()) }
 }
 
 /// Whether a call that the journal lost may be made again: an agent of this node is found again where it stands.
@@ -328,11 +340,11 @@ fn said(agent: &agent::Agent, reply: host::Reply) -> Step {
 
 /// How an engagement fails of a reply that is not whole: half an answer is none, and half a list of calls is not what the
 /// model wanted.
-fn cut(reply: &host::Reply, tokens_left: Option<u64>) -> Option<Step> {
+fn cut(reply: &host::Reply, tokens_left: Option<u64>, bound: &str) -> Option<Step> {
     let failed = |failure, detail: &str| Some(Step::Failed { failure, detail: Some(detail.to_owned()) });
     match reply.finish {
         Finish::Length if tokens_left.is_some_and(|left| reply.usage.output_tokens >= left) => {
-            failed(Failure::Limit, "engagement.tokens")
+            failed(Failure::Limit, bound)
         }
         Finish::Length => failed(Failure::Model, "the reply was longer than the model may write"),
         Finish::Filtered => failed(Failure::Model, "the provider held something back"),

@@ -93,6 +93,7 @@ impl Engagements {
     /// Does what is next until somebody else has to act.
     pub(super) async fn drive(self: &Arc<Self>, live: &mut Live, seat: &Seat) -> Result<(), Error> {
         live.worked.go_on();
+        live.payer = Some(self.payer(&live.engaged)?);
         loop {
             let ended_by = seat.cancelled.borrow().clone();
             if let Some(by) = ended_by

@@ -240,7 +240,7 @@ fn places(engagement: &Engagement) -> impl Iterator<Item = String> {
 }
 
 /// The place of an engagement that another one may serve right now.
-fn place_served(engagement: &Engagement) -> Option<String> {
+pub(super) fn place_served(engagement: &Engagement) -> Option<String> {
     if engagement.status().is_final() {
         return None;
     }

@@ -5,11 +5,15 @@
 use crate::engagements::{House, OTHER, OWNER, USER, agent, open, refused, until};
 use json::{Value, json};
 use node::{Clock, Config, Engagements, Error, Node};
+use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
+use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
 
 /// Engagements that are watched, and guesses that are made, where nobody asks for more.
 const RUNS: usize = 200;
@@ -61,7 +65,7 @@ async fn entrusted(house: &House) -> Arc<Engagements> {
          [{}]}}\nmodel: m\n",
         calls.join(", ")
     );
-    let exposes = "exposes: {user: user, recent: recent, history: history, since: started_at}\n";
+    let exposes = "exposes: {whole: engagement, user: user, recent: recent, history: history, since: started_at}\n";
     let document = agent("teller", &format!("capabilities:\n{capabilities}  ledger: {{}}\n{exposes}"));
     open(house, &host, vec![document]).await
 }
@@ -82,9 +86,38 @@ fn holding(folder: &Path, words: &[String]) -> Vec<String> {
     found
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn none_of_twenty_credentials_is_exposed_told_or_written_down() {
-    let house = House::open();
+/// All that is logged, to the last detail.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Listens to this thread; everything of an engagement happens on it where the runtime has no other.
+    fn listen(&self) -> DefaultGuard {
+        let log = self.clone();
+        let all = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_span_events(FmtSpan::FULL);
+        tracing::subscriber::set_default(all.with_ansi(false).with_writer(move || log.clone()).finish())
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn none_of_twenty_credentials_is_exposed_told_logged_or_written_down() {
+    let (house, log) = (House::open(), Log::default());
+    let _listening = log.listen();
     let engagements = entrusted(&house).await;
     let canaries: Vec<String> =
         (0..CANARIES).flat_map(|number| [canary("static", number), canary("user", number)]).collect();
@@ -94,10 +127,16 @@ async fn none_of_twenty_credentials_is_exposed_told_or_written_down() {
         let (state, _) = engagements.state(&id, Some(&user(number))).unwrap();
         assert_eq!(state["status"], "completed", "{state:#}");
         assert!(state["result"]["exposes"]["history"].is_object(), "{state:#}");
+        // The members of an engagement have names; the whole of it has none.
+        assert!(state["result"]["exposes"].get("whole").is_some_and(Value::is_null), "{state:#}");
         let shown = format!("{state}{}", engagements.audit(&id, OWNER).unwrap());
         let told: Vec<&String> = canaries.iter().filter(|word| shown.contains(*word)).collect();
         assert!(told.is_empty(), "{told:?} in {shown}");
     }
+    let logged = log.text();
+    assert!(logged.contains("execute_tool tool0") && logged.contains("execute_tool ledger"), "{logged}");
+    let told: Vec<&String> = canaries.iter().filter(|word| logged.contains(*word)).collect();
+    assert!(told.is_empty(), "{told:?} in {logged}");
     let seen = std::fs::read_to_string(house.folder.path().join("seen")).unwrap();
     let unseen: Vec<&String> = canaries.iter().filter(|word| !seen.contains(*word)).collect();
     assert!(unseen.is_empty(), "no tool was given {unseen:?}");

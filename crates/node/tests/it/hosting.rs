@@ -484,6 +484,44 @@ async fn no_model_is_shown_a_definition_that_was_not_approved_or_deceives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_comes_after_the_start_is_pinned_and_can_be_approved() {
+    let (house, http) = (House::open(), Heard::new());
+    let server = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/it/hostile.py");
+    let folder = house.folder.path().to_owned();
+    let host = format!(
+        "  bad: {{kind: mcp, command: [python3, '{}'], folder: '{}'}}\n{HEARS}",
+        server.display(),
+        folder.display()
+    );
+    let clerk = |tool: &str| [agent("clerk", &format!("capabilities: {{{tool}: {{user_identity: false}}}}\n"))];
+    let engagements = opened(&house, &host, &clerk("bad.change"), &http).await;
+    assert!(engagements.toolbox().tool("bad.late").is_none());
+    assert!(!node::approve_tool(&folder.join("node"), "bad.late", "sha-256:0").unwrap(), "nobody has seen it");
+    std::fs::write(folder.join("late"), "").unwrap();
+    http.calls("bad_change");
+    trail(&engagements, "clerk").await;
+    for _ in 0..600 {
+        if engagements.toolbox().tool("bad.late").is_some() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let first = engagements.toolbox().tool("bad.late").unwrap().digest().to_owned();
+    trail(&engagements, "clerk").await;
+    drop(engagements);
+
+    std::fs::remove_file(folder.join("changed")).unwrap();
+    let engagements = opened(&house, &host, &clerk("bad.late"), &http).await;
+    let told = trail(&engagements, "clerk").await;
+    let withheld = &told["withheld_tools"][0];
+    assert_eq!((&withheld["tool"], &withheld["approved"]), (&json!("bad.late"), &json!(first)), "{told}");
+    let now = withheld["now"].as_str().unwrap();
+    assert!(node::approve_tool(&folder.join("node"), "bad.late", now).unwrap());
+    trail(&engagements, "clerk").await;
+    assert_eq!(http.offered().0, ["bad_late"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_name_of_a_tool_that_is_withheld_does_not_come_to_mean_an_agent() {
     let (house, http) = (House::open(), Heard::new());
     let documents =

@@ -8,6 +8,7 @@
 )]
 
 mod abundance;
+mod accounts;
 mod answers;
 mod authentication;
 mod decisions;

@@ -35,7 +35,7 @@ fn asking(reviewer: &str) -> String {
 }
 
 /// The name of the engagement that serves a place of another one.
-fn serving(id: &str, place: &str) -> String {
+pub(crate) fn serving(id: &str, place: &str) -> String {
     store::Hash::of(format!("rialto engagement\n{id}\n{place}").as_bytes()).to_string()[..40].to_owned()
 }
 
@@ -136,7 +136,7 @@ async fn whoever_an_earlier_program_left_waiting_for_one_that_is_done_goes_on() 
 }
 
 /// A node whose clock is set by hand.
-fn timed() -> (House, Arc<AtomicI64>) {
+pub(crate) fn timed() -> (House, Arc<AtomicI64>) {
     let (folder, millis) = (tempfile::tempdir().unwrap(), Arc::new(AtomicI64::new(1_777_636_800_000)));
     let clock = Clock::Set(Arc::clone(&millis));
     let config = Config { data: folder.path().join("node"), clock, ..Config::default() };

@@ -65,8 +65,13 @@ impl House {
 
     /// The same with other bounds.
     async fn hosting_with(strangers: bool, base: Option<&str>, bound: impl FnOnce(Bounds) -> Bounds) -> Self {
+        Self::hosting_by(HOST, strangers, base, bound).await
+    }
+
+    /// The same by another file of the operator's.
+    async fn hosting_by(host: &str, strangers: bool, base: Option<&str>, bound: impl FnOnce(Bounds) -> Bounds) -> Self {
         let house = Self::open().await;
-        let host = HOST.replace("ASKER", asker().did_key().as_str());
+        let host = host.replace("ASKER", asker().did_key().as_str());
         let configuration = Configuration::read(host.as_bytes(), house.folder.path(), &|_| None).unwrap();
         let documents = ["greeter", "other.greeter"]
             .map(|name| (format!("{name}.yaml"), document(name, &provider()).into_bytes()))
@@ -305,6 +310,32 @@ async fn an_engagement_of_another_looks_like_none_also_while_it_is_at_work() {
     }
     let answer = house.as_whom(&asker(), Method::GET, &busy, None).await;
     assert_eq!(answer.json()["status"], "running", "all of that took no longer than the call that it is at");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_has_used_up_a_day_is_told_which_bound_and_until_when() {
+    // A turn and a verdict are two calls.
+    let host = format!("{HOST}budgets_per_day: {{user: {{calls: 2}}}}\n");
+    let house = not_followed(House::hosting_by(&host, true, None, |bounds| bounds).await);
+    let used_up = |answer: &Answer| {
+        let refusal = answer.refused(&house.node, 429, "day_budget_exhausted");
+        let limit = &refusal["error"]["details"]["limit"];
+        assert_eq!((&limit["name"], &limit["max"]), (&json!("user.calls_per_day"), &json!(2)), "{refusal}");
+        let until_midnight = 86_400 - SECONDS.rem_euclid(86_400);
+        assert_eq!(answer.header("retry-after"), until_midnight.to_string());
+    };
+    let hello = json!({"text": "hello"});
+    let place = house.begin(&asker(), "hello").await;
+    assert_eq!(house.state(&asker(), &place).await["status"], "completed");
+    used_up(&house.as_whom(&asker(), Method::POST, "/agents/greeter", Some(&hello)).await);
+    used_up(&house.as_whom(&asker(), Method::POST, &format!("{place}/messages"), Some(&hello)).await);
+    assert_eq!(house.state(&asker(), &place).await["status"], "completed");
+    // Somebody else has a budget of their own, and all who prove nothing have one together.
+    let other = SigningKey::from_seed([9; 32]);
+    assert_eq!(house.state(&other, &house.begin(&other, "hello").await).await["status"], "completed");
+    let place = house.place_of(&house.post("/agents/greeter", &hello).await);
+    assert_eq!(house.get(&format!("{place}?wait=20")).await.json()["status"], "completed");
+    used_up(&house.post("/agents/greeter", &hello).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -113,6 +113,16 @@ impl Reader {
         statement.query_map([], read_engaged)?.map(|row| row?).collect()
     }
 
+    /// Engagements whose last step was written then or later, the first one first.
+    pub(crate) fn engagements_since(&self, at: i64) -> Result<Vec<Engaged>, EngineError> {
+        let query = format!(
+            "SELECT {ENGAGEMENT} FROM engagement WHERE
+            (SELECT at FROM step WHERE engagement = number ORDER BY position DESC LIMIT 1) >= ?1 ORDER BY number"
+        );
+        let mut statement = self.connection.prepare_cached(&query)?;
+        statement.query_map([at], read_engaged)?.map(|row| row?).collect()
+    }
+
     /// The last engagements of a caller, the last one first.
     pub(crate) fn engagements_of(&self, caller: &str, limit: usize) -> Result<Vec<Engaged>, EngineError> {
         let query = format!("SELECT {ENGAGEMENT} FROM engagement WHERE caller = ?1 ORDER BY number DESC LIMIT ?2");

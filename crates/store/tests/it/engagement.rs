@@ -45,6 +45,9 @@ fn a_journal_is_there_after_a_restart_and_found_by_whom_it_concerns() {
     assert_eq!(store.engagements_at(Reached::Running).unwrap(), [engaged("a", Reached::Running)]);
     assert_eq!(store.engagements_before("did:web:b.example", 9).unwrap(), [engaged("b", Reached::Waiting)]);
     assert_eq!(store.engagements_of("did:web:a.example", 1).unwrap(), [engaged("b", Reached::Waiting)]);
+    let last = noted("a", 1).at;
+    assert_eq!(store.engagements_since(last).unwrap().len(), 2);
+    assert!(store.engagements_since(last + 1).unwrap().is_empty());
     note(&store, Journal { engagements: vec![engaged("b", Reached::Over)], ..Journal::default() }).unwrap();
     assert!(store.engagements_before("did:web:b.example", 9).unwrap().is_empty());
 }
