@@ -44,8 +44,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Differential run of a crate against its twin, such as `diff aql --n 10000000`; `diff schema` holds proofs against
-    /// random documents, `diff schema-suite` does so with the schemas of the JSON Schema Test Suite.
+    /// Differential run of a crate against its twin, such as `diff aql --n 10000000`; `diff patterns` holds patterns against
+    /// the `RegExp` of Node, `diff schema` holds proofs against random documents, `diff schema-suite` does so with the schemas of the JSON Schema Test Suite.
     Diff {
         /// Passed on: the subject, then `--n`, `--seed`, `--threads`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]

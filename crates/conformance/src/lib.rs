@@ -15,6 +15,7 @@ pub mod generate;
 pub mod market;
 pub mod standing;
 pub mod differential;
+pub mod patterns;
 
 pub use probe::{Answer, Case, Corpus, ExpectedFailure, Fast, Implementation, Report, Verdict, agrees, run};
 pub use twin::Twin;

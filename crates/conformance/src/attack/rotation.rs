@@ -6,7 +6,7 @@ use super::message::Senders;
 use super::stage::request;
 use super::wire::exchange;
 use crate::crash::{Program, Running};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use json::Value;
 use std::fs;
 use std::process::Command;
@@ -85,5 +85,5 @@ fn ask(at: &Mutex<String>, ended: &AtomicBool, run: &str) -> Result<Vec<Vec<u8>>
             ensure!(reply.status == 503, "the status is {}: {said}", reply.status);
         }
     }
-    Some(answers).context("nobody was asked")
+    Ok(answers)
 }

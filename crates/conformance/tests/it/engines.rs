@@ -2,6 +2,7 @@
 
 use conformance::chance::Chance;
 use conformance::differential::{compare_evaluations, compare_projection, compare_resolution, round};
+use conformance::patterns::{Compared, Peer};
 use conformance::{Answer, Case, Fast, Implementation, Twin, generate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -178,4 +179,15 @@ proptest! {
         let difference = compare_projection(&generate::projection(&mut chance, &record), &record).err();
         prop_assert!(difference.is_none(), "{:?}", difference);
     }
+}
+
+/// `cargo xtask diff patterns` asks more.
+#[test]
+fn patterns_mean_what_they_mean_to_the_regular_expressions_of_others() {
+    let (mut peer, mut sum) = (Peer::start().unwrap(), Compared::default());
+    for seed in 1..=25 {
+        sum.add(peer.compare(&mut Chance::seeded(seed)).unwrap());
+    }
+    assert!(sum.pairs > 50_000 && sum.invalid > 100, "{sum:?}");
+    assert!(sum.unsupported * 100 < sum.pairs && sum.out_of_steps * 1_000 < sum.pairs, "{sum:?}");
 }
