@@ -331,7 +331,7 @@ impl Engagements {
             return;
         }
         let seen = self.toolbox.pins();
-        match pin_more(&self.node.data, &seen) {
+        match pin(&self.node.data, &seen) {
             Ok(()) => *kept = seen.len(),
             Err(error) => tracing::warn!(%error, "what was seen of tools cannot be kept"),
         }
@@ -517,12 +517,13 @@ impl Withheld {
 /// Approves the definition of a tool that has this digest. A node that runs with this data folder takes it when it next
 /// looks at the tool.
 pub fn approve_tool(data: &Path, name: &str, digest: &str) -> io::Result<bool> {
-    let mut pins = pinned(data)?;
-    let known = pins.insert(name.to_owned(), digest.to_owned()).is_some();
-    if known {
-        pin(data, &pins)?;
-    }
-    Ok(known)
+    change_pins(data, |pins| match pins.get_mut(name) {
+        Some(approved) => {
+            digest.clone_into(approved);
+            true
+        }
+        None => false,
+    })
 }
 
 /// Definitions of tools that were approved before, by the names of their tools.
@@ -534,20 +535,30 @@ fn pinned(data: &Path) -> io::Result<Pins> {
     }
 }
 
-/// Keeps what is approved, for the next start.
-fn pin(data: &Path, pins: &Pins) -> io::Result<()> {
-    let beside = data.join(format!("{PINS}.new"));
-    fs::write(&beside, serde_json::to_vec_pretty(pins)?)?;
-    fs::rename(beside, data.join(PINS))
+/// Keeps what was seen beside what is approved, which may be approved since.
+fn pin(data: &Path, seen: &Pins) -> io::Result<()> {
+    change_pins(data, |pins| {
+        for (name, digest) in seen {
+            pins.entry(name.clone()).or_insert_with(|| digest.clone());
+        }
+        true
+    })?;
+    Ok(())
 }
 
-/// Keeps what was seen beside what is approved, which may be approved since.
-fn pin_more(data: &Path, seen: &Pins) -> io::Result<()> {
+/// Changes what is approved, and says whether there was something to change. The node and whoever approves beside it do so one
+/// after the other: no approval is lost.
+fn change_pins(data: &Path, change: impl FnOnce(&mut Pins) -> bool) -> io::Result<bool> {
+    let lock = fs::File::create(data.join(format!("{PINS}.lock")))?;
+    lock.lock()?;
     let mut pins = pinned(data)?;
-    for (name, digest) in seen {
-        pins.entry(name.clone()).or_insert_with(|| digest.clone());
+    let changed = change(&mut pins);
+    if changed {
+        let beside = data.join(format!("{PINS}.new"));
+        fs::write(&beside, serde_json::to_vec_pretty(&pins)?)?;
+        fs::rename(beside, data.join(PINS))?;
     }
-    pin(data, &pins)
+    Ok(changed)
 }
 
 /// Judges inputs by the schema of a tool.

@@ -426,6 +426,14 @@ async fn opened(house: &House, host: &str, documents: &[(String, Vec<u8>)], http
     Engagements::open_through(Arc::clone(&house.node), hosting, http).await.unwrap()
 }
 
+/// A host with a server of tools that means no good, and the folder in which it is told what to do.
+fn with_hostile(house: &House) -> (String, std::path::PathBuf) {
+    let server = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/it/hostile.py");
+    let folder = house.folder.path().to_owned();
+    let tool = format!("kind: mcp, command: [python3, '{}'], folder: '{}'", server.display(), folder.display());
+    (format!("  bad: {{{tool}}}\n{HEARS}"), folder)
+}
+
 /// Says one word to an agent; the steps, and which tools are withheld, as its owner reads it.
 async fn trail(engagements: &Arc<Engagements>, name: &str) -> Value {
     let id = engagements.begin(name, Some(USER), "go").await.unwrap();
@@ -436,13 +444,7 @@ async fn trail(engagements: &Arc<Engagements>, name: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_model_is_shown_a_definition_that_was_not_approved_or_deceives() {
     let (house, http) = (House::open(), Heard::new());
-    let server = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/it/hostile.py");
-    let folder = house.folder.path().to_owned();
-    let host = format!(
-        "  bad: {{kind: mcp, command: [python3, '{}'], folder: '{}'}}\n{HEARS}",
-        server.display(),
-        folder.display()
-    );
+    let (host, folder) = with_hostile(&house);
     let capabilities = ["bad.echo", "bad.bidi", "lookup"].map(|name| format!("{name}: {{user_identity: false}}"));
     let documents = [agent("clerk", &format!("capabilities: {{{}}}\n", capabilities.join(", ")))];
     let engagements = opened(&house, &host, &documents, &http).await;
@@ -486,13 +488,7 @@ async fn no_model_is_shown_a_definition_that_was_not_approved_or_deceives() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_comes_after_the_start_is_pinned_and_can_be_approved() {
     let (house, http) = (House::open(), Heard::new());
-    let server = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/it/hostile.py");
-    let folder = house.folder.path().to_owned();
-    let host = format!(
-        "  bad: {{kind: mcp, command: [python3, '{}'], folder: '{}'}}\n{HEARS}",
-        server.display(),
-        folder.display()
-    );
+    let (host, folder) = with_hostile(&house);
     let clerk = |tool: &str| [agent("clerk", &format!("capabilities: {{{tool}: {{user_identity: false}}}}\n"))];
     let engagements = opened(&house, &host, &clerk("bad.change"), &http).await;
     assert!(engagements.toolbox().tool("bad.late").is_none());
@@ -519,6 +515,23 @@ async fn a_tool_that_comes_after_the_start_is_pinned_and_can_be_approved() {
     assert!(node::approve_tool(&folder.join("node"), "bad.late", now).unwrap());
     trail(&engagements, "clerk").await;
     assert_eq!(http.offered().0, ["bad_late"]);
+}
+
+#[test]
+fn approvals_beside_each_other_are_all_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..8).map(|number| format!("tool.{number}")).collect();
+    let seen = Value::from_iter(names.iter().map(|name| (name.clone(), json!("sha-256:seen"))));
+    std::fs::write(folder.path().join("tools.json"), seen.to_string()).unwrap();
+    std::thread::scope(|scope| {
+        for name in &names {
+            let approve = |round| node::approve_tool(folder.path(), name, &format!("sha-256:{round}")).unwrap();
+            scope.spawn(move || assert!((0..50).all(approve)));
+        }
+    });
+    let kept: Value = serde_json::from_slice(&std::fs::read(folder.path().join("tools.json")).unwrap()).unwrap();
+    assert_eq!(kept, Value::from_iter(names.iter().map(|name| (name.clone(), json!("sha-256:49")))));
+    assert!(!node::approve_tool(folder.path(), "tool.8", "sha-256:1").unwrap(), "nobody has seen it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
