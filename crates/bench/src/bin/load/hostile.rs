@@ -1,18 +1,24 @@
 //! Hostile callers: the costliest messages of the entry points E1 and E2, without a pause.
+//!
+//! Each has a connection of its own and waits for nobody but the node. Only as many of them as they have processors work at
+//! a moment: more could not, and where they share their processors with the node, a crowd that stands ready there delays
+//! everybody, which no stranger far away can do.
 
 use crate::cores::Cores;
 use anyhow::{Context, Result};
 use aql::Instant;
 use bench::http::post;
 use conformance::crash::clock;
-use rustix::net::{AddressFamily, SocketType};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketType};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use trust::{Digest, SigningKey};
@@ -27,6 +33,8 @@ const NICE: i32 = 19;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Sockets that one caller of slow heads holds.
 const SLOW_SOCKETS: usize = 8;
+/// Streams that are opened and reset with one call of the system.
+const RESETS: u32 = 50;
 
 /// What was said to callers of each kind, and how often.
 pub(crate) type Seen = BTreeMap<(String, String), usize>;
@@ -41,9 +49,10 @@ impl Fury {
     /// Lets them loose.
     fn unleash(authority: &str, count: usize, kinds: &[&'static str]) -> Self {
         let over = Arc::new(AtomicBool::new(false));
+        let turns = Arc::new(Turns::new(std::thread::available_parallelism().map_or(1, usize::from)));
         let callers = (0..count).map(|number| {
             let kind = kinds.get(number % kinds.len()).copied().unwrap_or_default();
-            let caller = Caller::new(authority, number, kind, Arc::clone(&over));
+            let caller = Caller::new(authority, number, kind, Arc::clone(&over), Arc::clone(&turns));
             std::thread::spawn(move || caller.rage())
         });
         Self { callers: callers.collect(), over }
@@ -111,20 +120,43 @@ pub(crate) fn rage(authority: &str, count: usize, kinds: &[&'static str]) -> Res
     Ok(())
 }
 
+/// So many may work at a time.
+struct Turns {
+    left: Mutex<usize>,
+    free: Condvar,
+}
+
+impl Turns {
+    fn new(count: usize) -> Self {
+        Self { left: Mutex::new(count), free: Condvar::new() }
+    }
+
+    /// Works when it is one's turn; who waits for the node must not be in here.
+    fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.free.wait_while(left, |left| *left == 0).unwrap_or_else(PoisonError::into_inner) -= 1;
+        let done = work();
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.free.notify_one();
+        done
+    }
+}
+
 struct Caller {
     authority: String,
     from: Ipv4Addr,
     kind: &'static str,
     key: SigningKey,
     over: Arc<AtomicBool>,
+    turns: Arc<Turns>,
     count: AtomicU64,
 }
 
 impl Caller {
-    fn new(authority: &str, number: usize, kind: &'static str, over: Arc<AtomicBool>) -> Self {
+    fn new(authority: &str, number: usize, kind: &'static str, over: Arc<AtomicBool>, turns: Arc<Turns>) -> Self {
         let key = SigningKey::from_seed(*Digest::of(format!("hostile {number}").as_bytes()).as_bytes());
         let from = Ipv4Addr::new(127, 0, 1, (number % 250) as u8 + 1);
-        Self { authority: authority.to_owned(), from, kind, key, over, count: AtomicU64::new(0) }
+        Self { authority: authority.to_owned(), from, kind, key, over, turns, count: AtomicU64::new(0) }
     }
 
     fn rage(&self) -> Seen {
@@ -161,9 +193,11 @@ impl Caller {
                 Some(stream) => stream,
                 None => self.connect()?,
             };
-            stream.write_all(&post(&self.authority, "/oap/intent", &self.body()))?;
-            let (status, length) = read_head(&mut stream)?;
-            std::io::copy(&mut (&mut stream).take(length), &mut std::io::sink())?;
+            let message = self.turns.within(|| post(&self.authority, "/oap/intent", &self.body()));
+            self.send(&stream, &message)?;
+            // Waiting for the reply is nobody's work; reading it is.
+            stream.peek(&mut [0])?;
+            let status = self.turns.within(|| read_reply(&mut stream))?;
             *kept = Some(stream);
             Ok(status)
         };
@@ -175,6 +209,25 @@ impl Caller {
                 _ => "closed the connection".to_owned(),
             }
         })
+    }
+
+    /// Sends a message, a part in each turn as far as the node takes it.
+    fn send(&self, stream: &TcpStream, mut message: &[u8]) -> std::io::Result<()> {
+        let part = |message: &[u8]| self.turns.within(|| rustix::net::send(stream, message, SendFlags::DONTWAIT));
+        while !message.is_empty() {
+            match part(message) {
+                Ok(sent) => message = message.get(sent..).unwrap_or_default(),
+                Err(Errno::AGAIN) => {
+                    let patience = Timespec::try_from(PATIENCE).map_err(std::io::Error::other)?;
+                    let mut writable = [PollFd::new(stream, PollFlags::OUT)];
+                    if rustix::event::poll(&mut writable, Some(&patience))? == 0 {
+                        return Err(ErrorKind::TimedOut.into());
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     fn body(&self) -> Vec<u8> {
@@ -244,13 +297,11 @@ impl Caller {
     /// Opens streams of HTTP/2 and resets them at once.
     fn resets(&self) -> String {
         let once = || -> std::io::Result<()> {
-            let mut stream = self.connect()?;
-            stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")?;
-            for number in 0..5_000u32 {
-                let id = (number * 2 + 1).to_be_bytes();
-                let head = [&[0, 0, 14, 1, 5], &id[..], &[0x82, 0x86, 0x84, 0x01, 9], b"localhost"].concat();
-                let reset = [&[0, 0, 4, 3, 0], &id[..], &[0, 0, 0, 8]].concat();
-                stream.write_all(&[head, reset].concat())?;
+            let stream = self.connect()?;
+            self.send(&stream, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")?;
+            for first in (0..5_000u32).step_by(RESETS as usize) {
+                let frames = self.turns.within(|| (first..first + RESETS).flat_map(reset).collect::<Vec<u8>>());
+                self.send(&stream, &frames)?;
                 if self.over.load(Ordering::Relaxed) {
                     break;
                 }
@@ -264,16 +315,24 @@ impl Caller {
     }
 }
 
-/// The status and the length of the body that follows.
-fn read_head(stream: &mut TcpStream) -> std::io::Result<(String, u64)> {
-    let mut head = Vec::new();
-    let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte)?;
-        head.extend_from_slice(&byte);
+/// A stream of HTTP/2 that is opened and reset.
+fn reset(number: u32) -> Vec<u8> {
+    let id = (number * 2 + 1).to_be_bytes();
+    let head = [&[0, 0, 14, 1, 5], &id[..], &[0x82, 0x86, 0x84, 0x01, 9], b"localhost"].concat();
+    [&head[..], &[0, 0, 4, 3, 0], &id, &[0, 0, 0, 8]].concat()
+}
+
+/// The status of a reply, which is read to its end.
+fn read_reply(stream: &mut TcpStream) -> std::io::Result<String> {
+    let mut reader = BufReader::new(stream);
+    let (mut head, mut line) = (String::new(), String::new());
+    while reader.read_line(&mut line)? > 0 && !line.trim_end().is_empty() {
+        head.push_str(&line);
+        line.clear();
     }
-    let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
-    let status = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let head = head.to_ascii_lowercase();
+    let status = head.split(' ').nth(1).ok_or(ErrorKind::UnexpectedEof)?.to_owned();
     let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
-    Ok((status, length.unwrap_or_default()))
+    std::io::copy(&mut reader.take(length.unwrap_or_default()), &mut std::io::sink())?;
+    Ok(status)
 }
