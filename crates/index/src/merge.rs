@@ -27,7 +27,8 @@ pub(crate) fn merge(
     // While nothing has died, nothing needs to be looked up.
     let some_died = living.len() < units.len() as u64;
     let merger = Merger { segments, living: some_died.then_some(living) };
-    let mut builder = Builder::new(folder, id, units.clone())?;
+    let size = segments.iter().map(|segment| segment.size()).sum();
+    let mut builder = Builder::new(folder, id, units.clone(), size)?;
     let paths: BTreeSet<u32> = segments.iter().flat_map(|segment| &segment.columns).map(|column| column.path).collect();
     for path in paths {
         merger.column(path, many(path as PathId), &mut builder)?;

@@ -79,12 +79,15 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// Starts a segment in a folder, or in memory when there is none.
-    pub(crate) fn new(folder: Option<&Path>, id: u64, units: Range<Unit>) -> Result<Self, IndexError> {
+    /// Starts a segment in a folder, or in memory when there is none; it will have about so many bytes.
+    pub(crate) fn new(folder: Option<&Path>, id: u64, units: Range<Unit>, size: usize) -> Result<Self, IndexError> {
         let files = folder.map(|folder| files(folder, id));
         let trigrams = TrigramsWriter::create(files.as_ref().map(|[_, trigrams]| trigrams.as_path()))?;
         let folder = folder.map(Path::to_owned);
-        Ok(Self { folder, id, units, out: bytes::begin(), trigrams, columns: Vec::new() })
+        let mut out = bytes::begin();
+        // A buffer that grows is copied again and again, each time into memory that the system has to clear first.
+        out.reserve(size);
+        Ok(Self { folder, id, units, out, trigrams, columns: Vec::new() })
     }
 
     /// Starts a column above the last one; `many` says whether a unit can have several values there.
@@ -191,7 +194,7 @@ pub(crate) fn seal(
     id: u64,
 ) -> Result<Segment, IndexError> {
     let units = fresh.first()..fresh.end();
-    let mut builder = Builder::new(folder, id, units.clone())?;
+    let mut builder = Builder::new(folder, id, units.clone(), fresh.memory())?;
     for (path, column) in fresh.columns.iter().enumerate() {
         if let Some(column) = column {
             seal_column(column, builder.column(path as u32, many(path)))?;

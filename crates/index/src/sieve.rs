@@ -13,17 +13,21 @@ const WITHOUT_RUNS: u32 = 12_346;
 const POSITIONS_MIN: usize = 4;
 /// Longer lists are written as bits.
 const LIST_MAX: usize = 4_096;
-const BITS_BYTES: usize = 8_192;
+/// 2^16 bits, eight bytes at a time: a processor tests a bit of such a word in one step.
+type Words = [[u8; 8]; 1_024];
+const BITS_BYTES: usize = size_of::<Words>();
 /// The bits of a unit that its container shares.
 const UPPER: Unit = 0xffff_0000;
 /// Lists so many times longer than what is looked for are searched, others are walked.
 const SEARCHED: usize = 16;
+/// Units are spread evenly enough that most stand this near to where they would stand if they were.
+const NEAR: usize = 64;
 
 /// The units that share their upper half.
 #[derive(Clone, Copy)]
 enum Container<'a> {
     List(&'a [[u8; 2]]),
-    Bits(&'a [u8; BITS_BYTES]),
+    Bits(&'a Words),
     /// First unit and length less one of each run.
     Runs(&'a [[u8; 4]]),
 }
@@ -52,7 +56,7 @@ fn each_container<'a>(bytes: &'a [u8], mut show: impl FnMut(Unit, Container<'a>)
             let count = reader.take(2)?.first_chunk().copied().map(u16::from_le_bytes)?;
             Container::Runs(reader.take(usize::from(count) * 4)?.as_chunks().0)
         } else if len > LIST_MAX {
-            Container::Bits(reader.take(BITS_BYTES)?.first_chunk()?)
+            Container::Bits(reader.take(BITS_BYTES)?.as_chunks().0.first_chunk()?)
         } else {
             Container::List(reader.take(len * 2)?.as_chunks().0)
         };
@@ -73,18 +77,16 @@ impl Container<'_> {
     /// Keeps the rising units, without their upper half, that are here.
     fn keep(self, units: &mut Vec<u16>) {
         match self {
-            Self::Bits(bits) => keep_bits(bits, units),
-            Self::List(list) if units.len() * SEARCHED < list.len() => {
-                units.retain(|unit| list.binary_search_by_key(unit, |other| u16::from_le_bytes(*other)).is_ok());
-            }
+            Self::Bits(bits) => keep_bits([bits], units),
+            Self::List(list) if units.len() * SEARCHED < list.len() => units.retain(|unit| holds(list, *unit)),
             Self::List(list) => {
-                let mut bits = [0; BITS_BYTES];
+                let mut bits = [[0; 8]; 1_024];
                 for unit in list.iter().map(|unit| u16::from_le_bytes(*unit)) {
-                    if let Some(byte) = bits.get_mut(usize::from(unit >> 3)) {
+                    if let Some(byte) = bits.as_flattened_mut().get_mut(usize::from(unit >> 3)) {
                         *byte |= 1 << (unit & 7);
                     }
                 }
-                keep_bits(&bits, units);
+                keep_bits([&bits], units);
             }
             Self::Runs(mut runs) => units.retain(|unit| {
                 runs = runs.get(runs.partition_point(|run| ends(run).1 < *unit)..).unwrap_or_default();
@@ -97,10 +99,7 @@ impl Container<'_> {
     fn list(self, units: &mut Vec<u16>) {
         match self {
             Self::List(list) => units.extend(list.iter().map(|unit| u16::from_le_bytes(*unit))),
-            Self::Bits(bits) => {
-                let (words, _) = bits.as_chunks();
-                list_bits(words.iter().map(|word| u64::from_le_bytes(*word)), units);
-            }
+            Self::Bits(bits) => list_bits(bits.iter().map(|word| u64::from_le_bytes(*word)), units),
             Self::Runs(runs) => runs.iter().for_each(|run| {
                 let (first, last) = ends(run);
                 units.extend(first..=last);
@@ -109,17 +108,47 @@ impl Container<'_> {
     }
 }
 
+/// Whether a unit stands in a rising list.
+fn holds(list: &[[u8; 2]], unit: u16) -> bool {
+    let number = |unit: &[u8; 2]| u16::from_le_bytes(*unit);
+    let expected = (list.len() * usize::from(unit)) >> 16;
+    let near = list.get(expected.saturating_sub(NEAR)..(expected + NEAR).min(list.len())).unwrap_or_default();
+    let between =
+        near.first().is_some_and(|first| number(first) <= unit) && near.last().is_some_and(|last| number(last) >= unit);
+    if between { near } else { list }.binary_search_by_key(&unit, number).is_ok()
+}
+
+/// One if the bit of a unit is set in all of some, else nought.
+#[inline(always)]
+fn is_set<const N: usize>(bits: [&Words; N], unit: u16) -> usize {
+    let word = |bits: &Words| bits.get(usize::from(unit >> 6)).map_or(0, |word| u64::from_le_bytes(*word));
+    let all = bits.into_iter().fold(u64::MAX, |all, bits| all & word(bits));
+    (all >> (unit & 63) & 1) as usize
+}
+
 /// Keeps the units whose bits are set. Every unit is put down, and the next one over it where it does not count: whether
 /// it does cannot be foreseen, and a processor that guesses wrong loses more time than it takes.
-fn keep_bits(bits: &[u8; BITS_BYTES], units: &mut Vec<u16>) {
+fn keep_bits<const N: usize>(bits: [&Words; N], units: &mut Vec<u16>) {
     let mut kept = 0;
     for position in 0..units.len() {
         let Some(&unit) = units.get(position) else { break };
-        let byte = bits.get(usize::from(unit >> 3)).copied().unwrap_or_default();
         if let Some(place) = units.get_mut(kept) {
             *place = unit;
         }
-        kept += usize::from(byte >> (unit & 7) & 1);
+        kept += is_set(bits, unit);
+    }
+    units.truncate(kept);
+}
+
+/// Lists the units of a list whose bits are set, in the same way.
+fn list_kept<const N: usize>(list: &[[u8; 2]], bits: [&Words; N], units: &mut Vec<u16>) {
+    units.resize(list.len(), 0);
+    let mut kept = 0;
+    for unit in list.iter().map(|unit| u16::from_le_bytes(*unit)) {
+        if let Some(place) = units.get_mut(kept) {
+            *place = unit;
+        }
+        kept += is_set(bits, unit);
     }
     units.truncate(kept);
 }
@@ -187,7 +216,7 @@ pub(crate) fn common(sets: &[&[u8]]) -> Option<Vec<Unit>> {
 ///
 /// Bits are asked before the other lists: a unit is found there at a glance, so that a list is searched for the few that
 /// are left and is not walked for all.
-fn meet(containers: &mut Vec<Container<'_>>, units: &mut Vec<u16>) {
+fn meet(containers: &mut [Container<'_>], units: &mut Vec<u16>) {
     units.clear();
     let shortest = containers.iter().filter_map(Container::list_len).min();
     containers.sort_by_key(|container| match container {
@@ -196,22 +225,43 @@ fn meet(containers: &mut Vec<Container<'_>>, units: &mut Vec<u16>) {
         Container::List(list) => 2 + list.len(),
         Container::Runs(_) => 2 + LIST_MAX,
     });
-    let bits = containers.iter().take_while(|container| matches!(container, Container::Bits(_))).count();
-    if bits > 1 {
-        let mut words = [u64::MAX; BITS_BYTES / 8];
-        for container in containers.drain(..bits) {
-            let Container::Bits(bits) = container else { continue };
-            words.iter_mut().zip(bits.as_chunks().0).for_each(|(word, other)| *word &= u64::from_le_bytes(*other));
+    // Bits are asked two at a time where there are two: what is left is written once.
+    let mut rest = match &*containers {
+        [Container::List(list), Container::Bits(one), Container::Bits(other), rest @ ..] => {
+            list_kept(list, [one, other], units);
+            rest
         }
-        list_bits(words.into_iter(), units);
-    } else if !containers.is_empty() {
-        containers.remove(0).list(units);
-    }
-    for container in containers.drain(..) {
-        if units.is_empty() {
-            break;
+        [Container::List(list), Container::Bits(bits), rest @ ..] => {
+            list_kept(list, [bits], units);
+            rest
         }
-        container.keep(units);
+        [Container::Bits(first), rest @ ..] => {
+            let (mut words, mut rest) = (first.map(u64::from_le_bytes), rest);
+            while let [Container::Bits(bits), others @ ..] = rest {
+                words.iter_mut().zip(*bits).for_each(|(word, other)| *word &= u64::from_le_bytes(*other));
+                rest = others;
+            }
+            list_bits(words.into_iter(), units);
+            rest
+        }
+        [first, rest @ ..] => {
+            first.list(units);
+            rest
+        }
+        [] => &[],
+    };
+    while !units.is_empty() {
+        rest = match rest {
+            [Container::Bits(one), Container::Bits(other), rest @ ..] => {
+                keep_bits([one, other], units);
+                rest
+            }
+            [first, rest @ ..] => {
+                first.keep(units);
+                rest
+            }
+            [] => break,
+        };
     }
 }
 

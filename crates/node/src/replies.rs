@@ -5,21 +5,32 @@
 //! deleted. When the files outgrow their bound the oldest answers go; their names stay taken until they expire. The
 //! same happens to an answer that the disk does not take or gives back altered (decisions/0070).
 //!
+//! Writing an answer takes longer than everything else that is done here, so nobody waits for somebody else's: several
+//! files grow side by side, each with a lock of its own, and the lock of all names is held only to put one down.
+//!
 //! INVARIANT: what is given back is, byte for byte, what was kept.
+//! INVARIANT: whoever holds the lock of a file may take the lock of the names, never the other way round.
 
 use crate::refusal::{Class, Error, Refusal};
+use rustix::fs::Advice;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice};
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
+/// Files that grow at the same time.
+const GROWING: usize = 4;
 /// Bytes from which on a new file is begun.
 const FILE_BYTES: u64 = 64 << 20;
 /// Bytes of all files together.
 const TOTAL_BYTES: u64 = 1 << 30;
+/// Bytes after which a file is let go from memory: hardly anybody asks the same question again, and what the system would
+/// keep in memory for that is taken from what every question needs.
+const SETTLED_BYTES: u64 = 1 << 20;
 /// Names that are remembered.
 const NAMES_MAX: usize = 2_000_000;
 /// Bytes before each answer: a checksum of the rest, the length, the answer's checksum, the key, the digest, the expiry.
@@ -66,7 +77,16 @@ pub(crate) enum Known {
 pub(crate) struct Replies {
     folder: PathBuf,
     state: Mutex<State>,
+    growing: [Mutex<Option<Growing>>; GROWING],
     done: Condvar,
+}
+
+/// A file that answers are appended to.
+#[derive(Debug)]
+struct Growing {
+    number: u32,
+    file: Arc<File>,
+    bytes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -91,9 +111,11 @@ struct Name {
 
 #[derive(Debug)]
 struct Spool {
-    file: File,
+    file: Arc<File>,
     bytes: u64,
     expires: i64,
+    /// Whether answers are still appended to it; until then it stays.
+    grows: bool,
 }
 
 impl Replies {
@@ -109,7 +131,14 @@ impl Replies {
                 state.files.insert(number, spool);
             }
         }
-        let replies = Self { folder: folder.to_owned(), state: Mutex::new(state), done: Condvar::new() };
+        let mut room = state.files.iter_mut().rev().filter(|(_, spool)| spool.bytes < FILE_BYTES);
+        let growing = std::array::from_fn(|_| {
+            let (number, spool) = room.next()?;
+            spool.grows = true;
+            Some(Growing { number: *number, file: Arc::clone(&spool.file), bytes: spool.bytes })
+        });
+        let growing = growing.map(Mutex::new);
+        let replies = Self { folder: folder.to_owned(), state: Mutex::new(state), growing, done: Condvar::new() };
         replies.forget(now)?;
         Ok(replies)
     }
@@ -155,17 +184,86 @@ impl Replies {
 
     /// Remembers an answer before it is sent; when the disk does not take it, only that its name is taken.
     pub(crate) fn keep(&self, key: Key, digest: [u8; 16], expires: i64, answer: &[u8], now: i64) -> Result<(), Error> {
+        let mut growing = self.growing();
+        let appended = self.append(&mut growing, key, digest, expires, answer);
         let mut state = self.lock()?;
-        let kept = state.append(&self.folder, key, digest, expires, answer);
-        if kept.is_err() {
-            state.names.insert(key, Name { digest, expires, file: NOWHERE, offset: 0, length: 0, checksum: 0 });
+        let (name, begun) = match &appended {
+            Ok(appended) => *appended,
+            Err(_) => (Name { digest, expires, file: NOWHERE, offset: 0, length: 0, checksum: 0 }, false),
+        };
+        if let Some((spool, growing)) = state.files.get_mut(&name.file).zip(growing.as_ref()) {
+            spool.bytes = growing.bytes;
+            spool.expires = spool.expires.max(expires);
         }
+        state.names.insert(key, name);
         self.done_with(state, &key);
-        let kept = kept.and_then(|begun| if begun { self.forget(now) } else { Ok(()) });
+        drop(growing);
+        let kept = appended.and_then(|_| if begun { self.forget(now) } else { Ok(()) });
         if let Err(error) = kept {
             tracing::warn!(%error, "an answer cannot be kept; the same question will be answered anew");
         }
         Ok(())
+    }
+
+    /// A file that nobody else appends to at the moment; the first one where all are in use.
+    fn growing(&self) -> MutexGuard<'_, Option<Growing>> {
+        let [first, ..] = &self.growing;
+        let free = self.growing.iter().find_map(|growing| match growing.try_lock() {
+            Ok(growing) => Some(growing),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        });
+        // What broke off while appending is not counted in, and is written over.
+        free.unwrap_or_else(|| first.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Appends an answer; says where it is, and whether a new file was begun for it.
+    fn append(
+        &self,
+        growing: &mut Option<Growing>,
+        key: Key,
+        digest: [u8; 16],
+        expires: i64,
+        answer: &[u8],
+    ) -> io::Result<(Name, bool)> {
+        let length = u32::try_from(answer.len()).map_err(io::Error::other)?;
+        let begun = growing.as_ref().is_none_or(|growing| growing.bytes >= FILE_BYTES);
+        if begun {
+            *growing = Some(self.begin(growing.as_ref().map(|full| full.number))?);
+        }
+        let Some(Growing { number, file, bytes }) = growing else { return Err(io::ErrorKind::NotFound.into()) };
+        let offset = *bytes + HEADER as u64;
+        let name = Name { digest, expires, file: *number, offset, length, checksum: crc32fast::hash(answer) };
+        let header = write_header(key, &name);
+        let written = rustix::io::pwritev(&*file, &[IoSlice::new(&header), IoSlice::new(answer)], *bytes)?;
+        // The system rarely takes less than it is given, and then it is given the rest.
+        if let Some(rest) = header.get(written..).filter(|rest| !rest.is_empty()) {
+            file.write_all_at(rest, *bytes + written as u64)?;
+        }
+        let told = written.saturating_sub(HEADER);
+        if let Some(rest) = answer.get(told..).filter(|rest| !rest.is_empty()) {
+            file.write_all_at(rest, offset + told as u64)?;
+        }
+        let before = *bytes / SETTLED_BYTES;
+        *bytes = offset + u64::from(length);
+        if *bytes / SETTLED_BYTES > before {
+            settle(file, before);
+        }
+        Ok((name, begun))
+    }
+
+    /// Begins a file in place of one that is full.
+    fn begin(&self, full: Option<u32>) -> io::Result<Growing> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = state.files.keys().next_back().map_or(0, |last| last + 1);
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(true).open(path(&self.folder, number))?;
+        let file = Arc::new(file);
+        state.files.insert(number, Spool { file: Arc::clone(&file), bytes: 0, expires: i64::MIN, grows: true });
+        if let Some(full) = full.and_then(|full| state.files.get_mut(&full)) {
+            full.grows = false;
+        }
+        Ok(Growing { number, file, bytes: 0 })
     }
 
     /// Gives a question back that could not be answered.
@@ -187,11 +285,10 @@ impl Replies {
     pub(crate) fn forget(&self, now: i64) -> io::Result<()> {
         let Ok(mut state) = self.state.lock() else { return Ok(()) };
         state.names.retain(|_, name| name.expires >= now);
-        let newest = state.files.keys().next_back().copied();
         let mut total: u64 = state.files.values().map(|spool| spool.bytes).sum();
         let mut gone = Vec::new();
         for (number, spool) in &state.files {
-            if Some(*number) != newest && (spool.expires < now || total > TOTAL_BYTES) {
+            if !spool.grows && (spool.expires < now || total > TOTAL_BYTES) {
                 total -= spool.bytes;
                 gone.push(*number);
             }
@@ -229,7 +326,7 @@ impl State {
             offset = next;
         }
         file.set_len(offset)?;
-        Ok(Spool { file, bytes: offset, expires: latest })
+        Ok(Spool { file: Arc::new(file), bytes: offset, expires: latest, grows: false })
     }
 
     fn read(&self, name: &Name) -> Option<Vec<u8>> {
@@ -238,33 +335,17 @@ impl State {
         spool.file.read_exact_at(&mut answer, name.offset).ok()?;
         (crc32fast::hash(&answer) == name.checksum).then_some(answer)
     }
+}
 
-    /// Appends an answer; says whether a new file was begun for it.
-    fn append(&mut self, folder: &Path, key: Key, digest: [u8; 16], expires: i64, answer: &[u8]) -> io::Result<bool> {
-        let last = self.files.iter().next_back().map(|(number, spool)| (*number, spool.bytes));
-        let begin = last.is_none_or(|(_, bytes)| bytes >= FILE_BYTES);
-        let number = last.map_or(0, |(number, _)| number + u32::from(begin));
-        if begin {
-            let file =
-                OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path(folder, number))?;
-            self.files.insert(number, Spool { file, bytes: 0, expires: i64::MIN });
-        }
-        let Some(spool) = self.files.get_mut(&number) else { return Ok(begin) };
-        let length = u32::try_from(answer.len()).map_err(io::Error::other)?;
-        let offset = spool.bytes + HEADER as u64;
-        let name = Name { digest, expires, file: number, offset, length, checksum: crc32fast::hash(answer) };
-        let mut entry = write_header(key, &name);
-        entry.extend_from_slice(answer);
-        spool.file.write_all_at(&entry, spool.bytes)?;
-        spool.bytes += entry.len() as u64;
-        spool.expires = spool.expires.max(expires);
-        self.names.insert(key, name);
-        Ok(begin)
-    }
+/// Lets the system write a stretch of a file, and forget the one before it, which it was told to write the last time.
+fn settle(file: &File, number: u64) {
+    // It is a hint only: without it the system does the same later.
+    let from = number.saturating_sub(1) * SETTLED_BYTES;
+    let _ = rustix::fs::fadvise(file, from, NonZeroU64::new(2 * SETTLED_BYTES), Advice::DontNeed);
 }
 
 fn write_header(key: Key, name: &Name) -> Vec<u8> {
-    let mut rest = Vec::with_capacity(HEADER + name.length as usize);
+    let mut rest = Vec::with_capacity(HEADER);
     rest.extend(name.length.to_le_bytes());
     rest.extend(name.checksum.to_le_bytes());
     rest.extend(key);
@@ -367,6 +448,69 @@ mod tests {
         assert!(matches!(replies.claim(altered, digest(b"other"), 0).unwrap(), Known::Other));
         assert!(matches!(replies.claim(altered, digest(b"q"), 0).unwrap(), Known::New));
         assert_eq!(answered(replies.claim(whole, digest(b"q"), 0).unwrap()), b"the answer");
+    }
+
+    #[test]
+    fn what_is_kept_side_by_side_is_given_back_as_it_was_also_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |thread: usize, number: usize| {
+            let answer = format!("{thread} answers {number} ").repeat(1 + (thread * 7 + number) % 900);
+            (key("i", &format!("{thread}-{number}"), ""), answer.into_bytes())
+        };
+        let all = || (0..8).flat_map(|thread| (0..200).map(move |number| of(thread, number)));
+        let check = |replies: &Replies| {
+            all().for_each(|(key, answer)| {
+                assert!(answered(replies.claim(key, digest(b"q"), 0).unwrap()) == answer);
+            });
+        };
+        let replies = Replies::open(folder.path(), 0).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let replies = &replies;
+                scope.spawn(move || {
+                    (0..200).for_each(|number| {
+                        let (key, answer) = of(thread, number);
+                        replies.keep(key, digest(b"q"), 9, &answer, 0).unwrap();
+                    });
+                });
+            }
+        });
+        check(&replies);
+        // A held file does not hold up whoever keeps the next answer.
+        let held = replies.growing();
+        let (other, answer) = (key("i", "other", ""), b"beside it");
+        replies.keep(other, digest(b"q"), 9, answer, 0).unwrap();
+        drop(held);
+        let files = || fs::read_dir(folder.path()).unwrap().count();
+        let before = files();
+        assert!(before <= GROWING, "{before}");
+        drop(replies);
+        let replies = Replies::open(folder.path(), 0).unwrap();
+        check(&replies);
+        assert_eq!(answered(replies.claim(other, digest(b"q"), 0).unwrap()), answer);
+        // What has room left is filled before another file is begun.
+        replies.keep(key("i", "next", ""), digest(b"q"), 9, b"next", 0).unwrap();
+        assert_eq!(files(), before);
+    }
+
+    #[test]
+    fn files_that_grow_stay_and_others_go_once_they_have_expired() {
+        let folder = tempfile::tempdir().unwrap();
+        let replies = Replies::open(folder.path(), 0).unwrap();
+        let full = vec![b'x'; FILE_BYTES as usize];
+        for (name, expires) in [("1", 5), ("2", 50)] {
+            replies.keep(key("i", name, ""), digest(b"q"), expires, &full, 0).unwrap();
+        }
+        let numbers = |replies: &Replies| replies.lock().unwrap().files.keys().copied().collect::<Vec<_>>();
+        assert_eq!(numbers(&replies), [0, 1]);
+        replies.forget(10).unwrap();
+        assert_eq!(numbers(&replies), [1], "the first has expired and is full");
+        replies.forget(60).unwrap();
+        assert_eq!(numbers(&replies), [1], "the second may still grow");
+        replies.keep(key("i", "3", ""), digest(b"q"), 90, b"small", 60).unwrap();
+        assert_eq!(numbers(&replies), [2], "a new file was begun, and the full one went");
+        assert!(matches!(replies.claim(key("i", "2", ""), digest(b"q"), 60).unwrap(), Known::New));
+        assert_eq!(answered(replies.claim(key("i", "3", ""), digest(b"q"), 60).unwrap()), b"small");
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn told(left: &Value, right: &Value, pairs: usize) -> Told {
             (market(left), right)
         };
         let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
-        time(&left, &right, pairs.min(ROUND), &mut of_left, &mut of_right);
+        time(&left, &right, ROUND.min(pairs - round * ROUND), &mut of_left, &mut of_right);
         let Told { t, means: [of_one, of_other] } = welch(of_left.clone(), of_right.clone());
         // One round that says more than all others is about its two nodes, or about the machine.
         println!("  round {round}: {:.0} ns, t {t:.2}", of_one - of_other);
