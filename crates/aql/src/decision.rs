@@ -33,9 +33,20 @@ pub struct Decision<'a> {
 impl Decision<'_> {
     /// Writes the record in canonical form.
     pub fn write(&self, writer: &mut Writer) -> Result<(), EvaluationError> {
+        self.write_with(None, writer)
+    }
+
+    /// The same with [`plain_evaluations`] at hand, where there are any.
+    pub(crate) fn write_with(&self, plain: Option<&[u8]>, writer: &mut Writer) -> Result<(), EvaluationError> {
         writer.object();
         writer.name("constraint_evaluations");
-        self.write_evaluations(writer)?;
+        match plain.filter(|_| self.judgement.leaves.iter().all(|passed| *passed)) {
+            Some(plain) => {
+                debug_assert!(self.are_evaluations(plain));
+                writer.canonical(plain);
+            }
+            None => self.write_evaluations(writer)?,
+        }
         writer.name("decision_id");
         writer.string(self.decision_id);
         writer.name("evaluated_at");
@@ -59,6 +70,12 @@ impl Decision<'_> {
         Ok(())
     }
 
+    /// Whether these are what would be written leaf by leaf.
+    fn are_evaluations(&self, plain: &[u8]) -> bool {
+        let mut writer = Writer::default();
+        self.write_evaluations(&mut writer).is_ok() && writer.finish() == plain
+    }
+
     fn write_evaluations(&self, writer: &mut Writer) -> Result<(), EvaluationError> {
         let (record, projection) = (self.candidate.record(), &self.intent.projection);
         let mut shown = None;
@@ -73,11 +90,32 @@ impl Decision<'_> {
                 true => None,
                 false => leaf.shown(record, shown.get_or_insert_with(|| projection.apply_partly(record, &mut 0)))?,
             };
-            leaf.write(passed, record, value, writer)?;
+            let reason = match passed && !leaf.negated {
+                true => None,
+                false => {
+                    let reached = leaf.witness(record, &mut Meter::new(Fuel::OWN))?.is_some();
+                    Some(reason(passed, reached, leaf.negated))
+                }
+            };
+            leaf.write(passed, reason, value, writer);
         }
         writer.end_array();
         Ok(())
     }
+}
+
+/// What the records of all candidates say whose leaves all passed, where the projection shows no value that decided: it is
+/// written once for a whole answer.
+pub(crate) fn plain_evaluations(intent: &Intent) -> Option<Vec<u8>> {
+    let leaves = intent.constraints.leaves();
+    if !leaves.iter().all(|leaf| !leaf.negated && intent.projection.hides(&leaf.path)) {
+        return None;
+    }
+    let mut writer = Writer::default();
+    writer.array();
+    leaves.iter().for_each(|leaf| leaf.write(true, None, None, &mut writer));
+    writer.end_array();
+    Some(writer.finish())
 }
 
 impl Leaf {
@@ -87,13 +125,7 @@ impl Leaf {
         Ok(witness.filter(|value| shown.shows(*value)))
     }
 
-    fn write(
-        &self,
-        passed: bool,
-        record: Node<'_>,
-        shown: Option<Node<'_>>,
-        writer: &mut Writer,
-    ) -> Result<(), EvaluationError> {
+    fn write(&self, passed: bool, reason: Option<&str>, shown: Option<Node<'_>>, writer: &mut Writer) {
         writer.object();
         if let Some(value) = shown {
             writer.name("candidate_value");
@@ -105,15 +137,13 @@ impl Leaf {
         writer.bool(passed);
         writer.name("path");
         writer.string(self.path.text());
-        if !passed || self.negated {
-            let reached = self.witness(record, &mut Meter::new(Fuel::OWN))?.is_some();
+        if let Some(reason) = reason {
             writer.name("reason");
-            writer.string(reason(passed, reached, self.negated));
+            writer.string(reason);
         }
         writer.name("value");
         writer.value(&self.value);
         writer.end_object();
-        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@ use crate::evaluate::{EvaluationError, Evaluator};
 use crate::intent::{Intent, ResolutionPolicy};
 use crate::likeness::{Leaders, sketch};
 use crate::limits::Fuel;
+use std::borrow::Cow;
 
 /// Where candidates go that cost more than the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub struct Match<'a> {
     /// The candidate.
     pub candidate: &'a Candidate,
     /// How it fared.
-    pub judgement: Judgement,
+    pub judgement: Cow<'a, Judgement>,
     /// Its score and where that comes from.
     pub ranking: Ranking,
     /// Its place, from 1.
@@ -45,7 +46,7 @@ pub struct Rejection<'a> {
     /// The candidate.
     pub candidate: &'a Candidate,
     /// How it fared.
-    pub judgement: Judgement,
+    pub judgement: Cow<'a, Judgement>,
 }
 
 /// The answer before it is signed.
@@ -81,9 +82,9 @@ pub fn resolve<'a>(
         let judgement = judge(intent, candidate, over_budget, &mut evaluator)?;
         if judgement.is_match(over_budget) {
             let ranking = rank(intent, candidate.quality(), judgement.cost);
-            matches.push(Match { candidate, judgement, ranking, rank: 0 });
+            matches.push(Match { candidate, judgement: Cow::Owned(judgement), ranking, rank: 0 });
         } else {
-            rejections.push(Rejection { candidate, judgement });
+            rejections.push(Rejection { candidate, judgement: Cow::Owned(judgement) });
         }
     }
     matches.sort_by(rank::order);

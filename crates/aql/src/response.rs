@@ -4,7 +4,7 @@
 //! they are sent. Nothing is serialised twice.
 
 use crate::candidate::Candidate;
-use crate::decision::Decision;
+use crate::decision::{Decision, plain_evaluations};
 use crate::evaluate::EvaluationError;
 use crate::intent::Intent;
 use crate::resolve::{Judgement, Match, Ranking, Resolution};
@@ -53,11 +53,13 @@ impl Responder<'_> {
         let named = resolution.matches.len() + resolution.rejections.len().min(self.rejected_max);
         let mut writer = Writer::with_room((1 + named) * ENTRY_BYTES);
         let evaluated_at = self.evaluated_at.to_string();
+        let plain = plain_evaluations(intent);
+        let plain = plain.as_deref();
         writer.object();
         writer.name("candidates");
         writer.array();
         for (position, found) in resolution.matches.iter().enumerate() {
-            self.write_match(intent, found, (position, &evaluated_at), &mut writer)?;
+            self.write_match(intent, found, (position, &evaluated_at, plain), &mut writer)?;
         }
         writer.end_array();
         if let Some(warning) = self.recorded.deprecation_warning {
@@ -82,7 +84,8 @@ impl Responder<'_> {
                 writer.string(&rejection.candidate.id);
                 writer.name("decision_record");
                 let named = (id.as_str(), evaluated_at.as_str());
-                decision(intent, rejection.candidate, &rejection.judgement, None, named).write(&mut writer)?;
+                decision(intent, rejection.candidate, &rejection.judgement, None, named)
+                    .write_with(plain, &mut writer)?;
                 writer.end_object();
             }
             writer.end_array();
@@ -109,7 +112,7 @@ impl Responder<'_> {
         &self,
         intent: &Intent,
         found: &Match<'_>,
-        (position, evaluated_at): (usize, &str),
+        (position, evaluated_at, plain): (usize, &str, Option<&[u8]>),
         writer: &mut Writer,
     ) -> Result<(), EvaluationError> {
         let id = format!("{}#candidate-{}", self.response_id, position + 1);
@@ -118,7 +121,7 @@ impl Responder<'_> {
         writer.string(&found.candidate.id);
         writer.name("decision_record");
         let ranking = Some((&found.ranking, found.rank));
-        decision(intent, found.candidate, &found.judgement, ranking, (&id, evaluated_at)).write(writer)?;
+        decision(intent, found.candidate, &found.judgement, ranking, (&id, evaluated_at)).write_with(plain, writer)?;
         if found.judgement.over_budget {
             writer.name("over_budget");
             writer.bool(true);

@@ -120,7 +120,7 @@ impl Found {
 
 impl Miss {
     fn of(intent: &Intent, rejection: &Rejection<'_>) -> Self {
-        let judgement = &rejection.judgement;
+        let judgement: &Judgement = &rejection.judgement;
         let first = judgement.failing.first().and_then(|number| intent.constraints.leaves().get(*number));
         let record = rejection.candidate.record();
         let reaches = |leaf: &aql::Leaf| leaf.path.reach(record, &mut 0, |_| ControlFlow::Break(())).is_break();

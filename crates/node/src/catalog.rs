@@ -189,6 +189,16 @@ impl Catalog {
         self.loaded.views(store, numbers)
     }
 
+    /// How many views stay in memory, about.
+    pub(crate) fn room_for_views(&self) -> u64 {
+        self.loaded.room()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn views_in_memory(&self) -> usize {
+        self.loaded.in_memory()
+    }
+
     /// What everybody may see of one record. Where nothing is hidden it is the stored bytes, held against the log; of a
     /// restricted record nothing but its public view is touched.
     pub(crate) fn view(&self, store: &Store, number: u64) -> Result<View, Error> {

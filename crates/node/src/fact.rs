@@ -257,6 +257,14 @@ impl<'a> Fact<'a> {
         Some((owner, u64::from_le_bytes(take(&mut names)?)))
     }
 
+    /// The prices in a category, with their currencies.
+    pub(crate) fn prices(&self, category: Category) -> impl Iterator<Item = (&'a [u8], Amount)> {
+        let (mut prices, wanted) = (self.rest, mask_of(category));
+        let listed = std::iter::from_fn(move || take_price(&mut prices));
+        let asked = listed.filter(move |(mask, ..)| mask & wanted != 0 && mask & FREE == 0);
+        asked.map(|(_, currency, amount)| (currency, amount))
+    }
+
     /// The cost in a currency, as [`Category::cost`] finds it in the record.
     pub(crate) fn cost(&self, category: Category, currency: &str) -> Option<Amount> {
         let (mut prices, wanted) = (self.rest, mask_of(category));

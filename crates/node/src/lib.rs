@@ -76,5 +76,5 @@ pub use outbound::{
 };
 pub use publish::Exhibit;
 pub use refusal::{Class, Error, Refusal};
-pub use resolve::{PAGE, Part, REJECTED, Stream};
+pub use resolve::{Foremost, PAGE, Part, REJECTED, Stream};
 pub use wallet::Wallet;

@@ -46,9 +46,9 @@ const DEAD_MAX: u64 = 3;
 const FEW: u64 = 65_536;
 
 /// Bytes of the views that stay in memory.
-const MEMORY_BYTES: u64 = 256 << 20;
+const MEMORY_BYTES: u64 = 384 << 20;
 /// About what a view takes there; a guess of how many there will be.
-const VIEW_BYTES: u64 = 2_048;
+const VIEW_BYTES: u64 = 1_536;
 
 /// Stored records as everybody may see them.
 #[derive(Debug)]
@@ -87,7 +87,12 @@ struct Writing {
     places_bytes: u64,
     chance: [u8; 8],
     packer: Packer,
+    /// What is to be written; its memory is used again.
+    buffer: Vec<u8>,
 }
+
+/// Bytes that are kept for what is to be written next.
+const BUFFER_BYTES: usize = 8 << 20;
 
 impl Loaded {
     /// Opens the files in a folder, or begins them; of `alive` records up to `sequence` there are any.
@@ -109,6 +114,16 @@ impl Loaded {
         };
         let known = Cache::with_weighter((bytes / VIEW_BYTES) as usize, bytes, Bytes);
         Self { known, reading: RwLock::new(reading), writing: Mutex::new(writing) }
+    }
+
+    /// How many views stay in memory, about.
+    pub(crate) fn room(&self) -> u64 {
+        self.known.capacity() / VIEW_BYTES
+    }
+
+    #[cfg(test)]
+    pub(crate) fn in_memory(&self) -> usize {
+        self.known.len()
     }
 
     /// Removes the files.
@@ -251,7 +266,7 @@ impl Reading {
 
 impl Writing {
     fn add<'v>(&mut self, views: impl Iterator<Item = (u64, &'v View)>) -> io::Result<Vec<(u64, u64)>> {
-        let (mut log, mut places, mut added) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut log, mut places, mut added) = (std::mem::take(&mut self.buffer), Vec::new(), Vec::new());
         for (number, view) in views {
             let (begin, known) = (log.len(), self.packer.count());
             log.extend([0, 0, 0, 0, if view.is_cut() { CUT } else { WHOLE }]);
@@ -273,6 +288,10 @@ impl Writing {
         self.places.write_all_at(&places, self.places_bytes)?;
         self.log_bytes += log.len() as u64;
         self.places_bytes += places.len() as u64;
+        if log.capacity() <= BUFFER_BYTES {
+            log.clear();
+            self.buffer = log;
+        }
         Ok(added)
     }
 
@@ -315,7 +334,15 @@ fn begin(folder: &Path) -> io::Result<(Reading, Writing)> {
     let log = Arc::new(new(log_path(folder))?);
     places.write_all_at(&[&MAGIC[..], &chance].concat(), 0)?;
     let reading = Reading { log: Some(Arc::clone(&log)), chance, ..Reading::default() };
-    let writing = Writing { log, log_bytes: 0, places, places_bytes: HEADER as u64, chance, packer: Packer::default() };
+    let writing = Writing {
+        log,
+        log_bytes: 0,
+        places,
+        places_bytes: HEADER as u64,
+        chance,
+        packer: Packer::default(),
+        buffer: Vec::new(),
+    };
     Ok((reading, writing))
 }
 
@@ -352,7 +379,7 @@ fn take_up(folder: &Path, sequence: u64, alive: u64) -> io::Result<Option<(Readi
     places.set_len(known as u64)?;
     reading.names = packer.unpacker();
     let log_bytes = log.metadata()?.len();
-    let writing = Writing { log, log_bytes, places, places_bytes: known as u64, chance, packer };
+    let writing = Writing { log, log_bytes, places, places_bytes: known as u64, chance, packer, buffer: Vec::new() };
     Ok(Some((reading, writing)))
 }
 

@@ -12,7 +12,9 @@ mod select;
 mod spread;
 mod pages;
 mod stream;
+mod foremost;
 
+pub use foremost::Foremost;
 pub(crate) use pages::Pages;
 pub(crate) use receive::{Accepted, Received, reused, verify};
 pub(crate) use select::{Judged, Market, candidate, evaluator};
@@ -268,12 +270,10 @@ impl Node {
         let sought = if whole { usize::MAX } else { wanted.saturating_add(usize::from(room > wanted)) };
         let mut page = Page { matches: Vec::new(), rejections: Vec::new(), before, more: false };
         let mut evaluator = evaluator();
-        let mut least = 0;
+        let (mut looked_at, mut asked) = (0, 0);
         let mut last = None;
         while page.matches.len() < sought && !walk.queue.is_done() {
-            // Where the index is unsure, most that are looked at fail: then more are looked at together.
-            let asked = (sought - page.matches.len()).max(least).min(PAGE + 1);
-            least = 2 * asked;
+            asked = enough(sought - page.matches.len(), page.matches.len(), looked_at, 2 * asked);
             let (drawn, entries, signals) = self.with_market_at(intent, walk.moment, |market| {
                 market.recall(&self.store, &mut walk.queue)?;
                 let drawn = market.draw(&mut walk.queue, asked);
@@ -281,6 +281,7 @@ impl Node {
                 let signals = market.signals_of(&walk.queue, &entries);
                 Ok((drawn, entries, signals))
             })?;
+            looked_at += entries.len();
             let candidates = self.load(&walk.viewer, &entries, signals)?;
             let mut drawn = candidates.into_iter().zip(drawn);
             while let Some((candidate, mut drawn_one)) = drawn.next() {
@@ -446,12 +447,16 @@ impl Node {
         let mut resolution = Resolution { matches: Vec::new(), rejections: Vec::new(), left_out: 0 };
         for (decided, rank) in page.matches.iter().zip(page.before + 1..) {
             let mut found = decided.judged.to_match(intent, rank, decided.repeats.as_deref());
-            found.judgement.policy_decision_ref = named(decided);
+            if let Some(name) = named(decided) {
+                found.judgement.to_mut().policy_decision_ref = Some(name);
+            }
             resolution.matches.push(found);
         }
         for decided in &page.rejections {
             let mut rejection = decided.judged.to_rejection();
-            rejection.judgement.policy_decision_ref = named(decided);
+            if let Some(name) = named(decided) {
+                rejection.judgement.to_mut().policy_decision_ref = Some(name);
+            }
             resolution.rejections.push(rejection);
         }
         let version = exchange.map(|exchange| exchange.answer.to_string());
@@ -539,6 +544,14 @@ impl Node {
     }
 }
 
+/// How many candidates to look at together for so many that are still wanted: where the index is unsure, some that are looked
+/// at fail, and as many of the next will. `most` bounds it after the first time.
+fn enough(wanted: usize, matches: usize, looked_at: usize, most: usize) -> usize {
+    let expected = wanted.saturating_mul(looked_at + 1).div_ceil(matches + 1);
+    let bounded = if looked_at == 0 { wanted } else { expected.min(most) };
+    bounded.max(wanted).min(PAGE + 1)
+}
+
 /// What a candidate for a delegated task must say of itself.
 pub(crate) fn delegates() -> Result<Constraints, Error> {
     let leaf = json!({"path": "/delegation/supported", "operator": "eq", "value": true});
@@ -568,4 +581,25 @@ fn response_id(key: replies::Key) -> Result<String, Error> {
 pub(crate) fn key_of(response_id: &str) -> Option<replies::Key> {
     let (key, _) = response_id.strip_prefix(RESPONSE)?.split_once('.')?;
     trust::encoding::decode_url(key)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_are_looked_at_as_will_do_by_what_was_seen() {
+        let check = |(wanted, matches, looked_at, most), expected| {
+            assert_eq!(enough(wanted, matches, looked_at, most), expected, "{wanted} {matches} {looked_at} {most}");
+        };
+        check((10, 0, 0, 0), 10);
+        check((usize::MAX, 0, 0, 0), PAGE + 1);
+        // All fit so far, half of them do, none does.
+        check((1, 9, 9, 20), 1);
+        check((5, 5, 10, 20), 10);
+        check((10, 0, 10, 20), 20);
+        check((10, 0, 1_000, 400), PAGE + 1);
+        // Never fewer than are wanted.
+        check((7, 3, 10, 6), 7);
+    }
 }

@@ -193,6 +193,7 @@ pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: 
     let (graceful, patience) = (GracefulShutdown::new(), listening.patience);
     let (stopping, stopped) = watch::channel(false);
     node.waits_on(&Handle::current());
+    let foremost = node.bring_foremost();
     let back = listening
         .bounds
         .source_connections
@@ -222,7 +223,7 @@ pub async fn serve(listening: Listening, node: Arc<Node>, router: Router, stop: 
             () = &mut stop => break,
         }
     }
-    drop(listening);
+    drop((listening, foremost));
     // Streams have no end of their own; they are told that this is it.
     let _ = stopping.send(true);
     if tokio::time::timeout(patience.farewell, graceful.shutdown()).await.is_err() {

@@ -72,7 +72,11 @@ pub struct Scoring {
 impl Scoring {
     /// What the scores of all candidates of an intent have in common.
     pub fn of(intent: &Intent) -> Self {
-        let ceiling = intent.budget.as_ref().map(|budget| budget.ceiling.amount);
+        Self::within(intent.budget.as_ref().map(|budget| budget.ceiling.amount))
+    }
+
+    /// What all have in common who ask for no more than this, or for whatever it costs.
+    pub fn within(ceiling: Option<Amount>) -> Self {
         Self { ceiling: ceiling.map(|ceiling| (ceiling, ceiling.approximate())) }
     }
 

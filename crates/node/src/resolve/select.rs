@@ -20,6 +20,7 @@ use aql::{
 use index::{Bounds, Index, Unit};
 use json::Document;
 use roaring::RoaringBitmap;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use store::Store;
@@ -82,11 +83,11 @@ impl Judged {
     pub(crate) fn to_match(&self, intent: &Intent, rank: usize, repeats: Option<&str>) -> Match<'_> {
         let ranking = aql::rank(intent, self.candidate.quality(), self.judgement.cost);
         let ranking = aql::Ranking { repeats: repeats.map(str::to_owned), ..ranking };
-        Match { candidate: &self.candidate, judgement: self.judgement.clone(), ranking, rank }
+        Match { candidate: &self.candidate, judgement: Cow::Borrowed(&self.judgement), ranking, rank }
     }
 
     pub(crate) fn to_rejection(&self) -> Rejection<'_> {
-        Rejection { candidate: &self.candidate, judgement: self.judgement.clone() }
+        Rejection { candidate: &self.candidate, judgement: Cow::Borrowed(&self.judgement) }
     }
 }
 
@@ -216,7 +217,7 @@ impl Market<'_> {
     }
 
     /// What ranks a candidate; its names are not in it.
-    fn glance(&self, unit: Unit) -> Option<(Fact<'_>, u64)> {
+    pub(super) fn glance(&self, unit: Unit) -> Option<(Fact<'_>, u64)> {
         self.understood(unit, self.index.glance(unit))
     }
 
@@ -238,7 +239,7 @@ impl Market<'_> {
     }
 
     /// What is known about a candidate's quality.
-    fn signals(&self, fact: &Fact<'_>) -> Signals {
+    pub(super) fn signals(&self, fact: &Fact<'_>) -> Signals {
         let about = |subject| self.evidence.about(subject, self.moment);
         let others = if self.evidence.is_empty() { None } else { about(fact.id()).or_else(|| about(fact.subject())) };
         fact.signals(others.as_ref())
@@ -452,7 +453,10 @@ impl Node {
     ) -> Result<Vec<Candidate>, Error> {
         let (own, public): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|entry| Own::is_own(entry.unit));
         let sources = |entries: &[&Entry]| entries.iter().map(|entry| entry.source).collect::<Vec<u64>>();
-        let mut public = self.catalog.views(&self.store, &sources(&public))?.into_iter();
+        let public = self.catalog.views(&self.store, &sources(&public))?;
+        // The processor waits for the memory of all of them together, and not for one after the other.
+        std::hint::black_box(public.iter().map(|view| view.document().root().glance()).sum::<usize>());
+        let mut public = public.into_iter();
         let mut own = own_views(&self.store, &sources(&own), viewer)?.into_iter();
         let seen = |(entry, signals): (&Entry, Signals)| {
             let view = if Own::is_own(entry.unit) { own.next() } else { public.next() };
