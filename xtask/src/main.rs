@@ -45,7 +45,8 @@ enum Command {
         arguments: Vec<String>,
     },
     /// Differential run of a crate against its twin, such as `diff aql --n 10000000`; `diff patterns` holds patterns against
-    /// the `RegExp` of Node, `diff schema` holds proofs against random documents, `diff schema-suite` does so with the schemas of the JSON Schema Test Suite.
+    /// the `RegExp` of Node, `diff schema` holds proofs against random documents, `diff schema-suite` does so with the
+    /// schemas of the JSON Schema Test Suite.
     Diff {
         /// Passed on: the subject, then `--n`, `--seed`, `--threads`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]

@@ -97,7 +97,8 @@ impl Node {
         over: &AtomicBool,
         numbers: &mut BTreeSet<u64>,
     ) -> Result<(), Error> {
-        let units: Vec<Unit> = self.catalog.indexes()?.of(collection).alive().iter().collect();
+        let alive = self.catalog.indexes()?.of(collection).alive();
+        let units: Vec<Unit> = alive.iter().collect();
         let sample: Vec<Unit> = units.iter().step_by(units.len().div_ceil(SAMPLE).max(1)).copied().collect();
         let (currency, budgets) = self.within_market(collection, |market| usual(market, category, &sample))?;
         let each = wanted / budgets.len().max(1);
