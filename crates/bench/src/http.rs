@@ -69,6 +69,62 @@ impl Connection {
     }
 }
 
+/// A connection that is looked at when there is something to read.
+#[derive(Debug)]
+pub struct Line {
+    stream: TcpStream,
+    response: Vec<u8>,
+    filled: usize,
+}
+
+impl Line {
+    /// Connects to `host:port`.
+    pub fn open(authority: &str) -> Result<Self> {
+        let stream = TcpStream::connect(authority).with_context(|| format!("nobody listens at {authority}"))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, response: vec![0; 64 * 1024], filled: 0 })
+    }
+
+    /// What is to be watched.
+    pub fn socket(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Sends a request.
+    pub fn ask(&mut self, request: &[u8]) -> Result<()> {
+        self.filled = 0;
+        Ok(self.stream.write_all(request)?)
+    }
+
+    /// Reads what is there, which must be something; the body of the response once all of it is. Anything but 200 is a
+    /// failure that shows the body.
+    pub fn answer(&mut self) -> Result<Option<&[u8]>> {
+        let Self { stream, response, filled } = self;
+        if *filled == response.len() {
+            response.resize(2 * response.len(), 0);
+        }
+        let read = stream.read(response.get_mut(*filled..).unwrap_or_default())?;
+        ensure!(read > 0, "the connection was closed");
+        *filled += read;
+        let response = response.get(..*filled).unwrap_or_default();
+        let Some(end) = response.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
+        let head = std::str::from_utf8(response.get(..end).unwrap_or_default())?;
+        let body = response.get(end + 4..).unwrap_or_default();
+        let mut lines = head.lines();
+        let status_line = lines.next().unwrap_or_default();
+        let length = lines.filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
+            name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>())
+        });
+        if body.len() < length.context("the response says no length")?? {
+            return Ok(None);
+        }
+        if status_line.split(' ').nth(1) != Some("200") {
+            bail!("the node answered `{status_line}`: {}", String::from_utf8_lossy(body));
+        }
+        Ok(Some(body))
+    }
+}
+
 /// The bytes of a POST.
 pub fn post(authority: &str, path: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(

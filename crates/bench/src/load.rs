@@ -3,14 +3,16 @@
 //! INVARIANT: what is sent was signed before, and what came back is verified after the clock was read.
 
 use crate::clock::{start, timed};
-use crate::http::Connection;
-use anyhow::Result;
+use crate::http::{Connection, Line};
+use anyhow::{Result, ensure};
+use rustix::event::{Timespec, epoll};
 use serde::Serialize;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Of this many answers to a crowd one is kept to be verified.
 const KEPT_ONE_IN: usize = 16;
+/// No answer takes longer.
+const PATIENCE: Timespec = Timespec { tv_sec: 120, tv_nsec: 0 };
 
 /// One request after the other over one connection: how long each took and what came back.
 pub fn one_by_one(authority: &str, requests: &[Vec<u8>]) -> Result<Vec<(Duration, Vec<u8>)>> {
@@ -44,32 +46,38 @@ impl Served {
 }
 
 /// Requests over many connections at once, until they are used up or the time is.
+///
+/// One thread looks after all of them: a thread for each would take the processors from the node for waking it.
 pub fn all_at_once(authority: &str, requests: &[Vec<u8>], connections: usize, limit: Duration) -> Result<Served> {
-    let opened: Vec<Connection> = (0..connections).map(|_| Connection::open(authority)).collect::<Result<_>>()?;
-    let next = AtomicUsize::new(0);
-    let begun = start();
-    let work = |mut connection: Connection| -> Result<(usize, Vec<Vec<u8>>)> {
-        let (mut done, mut kept, mut body) = (0, Vec::new(), Vec::with_capacity(64 * 1024));
-        while begun.elapsed() < limit {
-            let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-            connection.succeed(request, &mut body)?;
-            if done % KEPT_ONE_IN == 0 {
-                kept.push(body.clone());
-            }
-            done += 1;
-        }
-        Ok((done, kept))
-    };
-    let shares: Vec<_> = std::thread::scope(|scope| {
-        let running: Vec<_> = opened.into_iter().map(|connection| scope.spawn(|| work(connection))).collect();
-        running.into_iter().map(|thread| thread.join()).collect()
-    });
-    let seconds = begun.elapsed().as_secs_f64();
-    let mut served = Served { answers: 0, seconds, kept: Vec::new() };
-    for share in shares {
-        let (done, kept) = share.map_err(|_| anyhow::anyhow!("a thread of the load generator broke"))??;
-        served.answers += done;
-        served.kept.extend(kept);
+    let mut requests = requests.iter();
+    let mut lines: Vec<Line> = (0..connections).map(|_| Line::open(authority)).collect::<Result<_>>()?;
+    let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for (line, number) in lines.iter().zip(0..) {
+        epoll::add(&ready, line.socket(), epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
     }
-    Ok(served)
+    let (mut answers, mut kept, mut waiting) = (0, Vec::new(), 0);
+    let begun = start();
+    let mut ask = |line: &mut Line| match requests.next().filter(|_| begun.elapsed() < limit) {
+        Some(request) => line.ask(request).map(|()| 1),
+        None => Ok(0),
+    };
+    for line in &mut lines {
+        waiting += ask(line)?;
+    }
+    let mut events = Vec::with_capacity(connections);
+    while waiting > 0 {
+        epoll::wait(&ready, rustix::buffer::spare_capacity(&mut events), Some(&PATIENCE))?;
+        ensure!(!events.is_empty(), "the node has not answered for {} seconds", PATIENCE.tv_sec);
+        for event in events.drain(..) {
+            let Some(line) = lines.get_mut(event.data.u64() as usize) else { continue };
+            if let Some(body) = line.answer()? {
+                if answers % KEPT_ONE_IN == 0 {
+                    kept.push(body.to_vec());
+                }
+                answers += 1;
+                waiting = waiting - 1 + ask(line)?;
+            }
+        }
+    }
+    Ok(Served { answers, seconds: begun.elapsed().as_secs_f64(), kept })
 }

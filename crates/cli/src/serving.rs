@@ -91,7 +91,7 @@ impl Serving {
         bound: impl FnOnce(Bounds) -> Bounds,
     ) -> Result<Self, Failure> {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
-        let threads = node::turns(processors) + 2;
+        let threads = node::threads(processors);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
             .thread_stack_size(agent::ROOMY_STACK_BYTES)

@@ -170,7 +170,7 @@ impl Answer<RoaringBitmap> {
 
 impl From<Answer<Few>> for Answer<RoaringBitmap> {
     fn from(few: Answer<Few>) -> Self {
-        let set = |units: Few| crate::posting::sorted_set(units.0);
+        let set = |units: Few| crate::posting::sorted_set(&units.0);
         Self { certain: set(few.certain), open: set(few.open) }
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The first bytes of every file, before its format.
 const MAGIC: [u8; 8] = *b"RIALTO-I";
 /// The format that this program writes.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const FRAME: usize = MAGIC.len() + 4;
 const CHECKSUM: usize = 4;
 

@@ -5,13 +5,14 @@ use crate::error::IndexError;
 use crate::key::{Filed, Ordered, TEXT_MAX, long_key};
 use crate::part::{Column, Lookup, Part, Scan, Set, Table, Verdict};
 use crate::paths::{PathId, Paths};
-use crate::posting::Growing;
+use crate::posting::{Growing, Rising};
+use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use json::Node;
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 /// Units that were filed since the last part was frozen.
@@ -31,7 +32,7 @@ pub(crate) struct Fresh {
 /// Units by what they have at one path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FreshColumn {
-    pub(crate) sets: [RoaringBitmap; Set::COUNT],
+    pub(crate) sets: [Rising; Set::COUNT],
     pub(crate) tables: [BTreeMap<u64, Growing>; Table::COUNT],
     texts: HashTable<FreshText>,
     /// Long texts; only their trigrams will be kept.
@@ -89,10 +90,15 @@ impl Fresh {
                     room &= paths.member(path, name).is_some_and(|path| self.file(paths, unit, child, path));
                 }
             }
-            Filed::Array if !node.is_empty() => match paths.element(path) {
-                Some(path) => node.elements().for_each(|child| room &= self.file(paths, unit, child, path)),
-                None => room = false,
-            },
+            Filed::Array if !node.is_empty() => {
+                match paths.element(path) {
+                    Some(path) => node.elements().for_each(|child| room &= self.file(paths, unit, child, path)),
+                    None => room = false,
+                }
+                if let Some(child) = node.elements().next().filter(|_| paths.has_first(path)) {
+                    room &= paths.first(path).is_some_and(|first| self.file(paths, unit, child, first));
+                }
+            }
             Filed::Array | Filed::Null | Filed::Bool(_) | Filed::Number(_) | Filed::Text(_) => {}
         }
         room
@@ -224,7 +230,7 @@ impl FreshColumn {
 
     fn mark(&mut self, set: Set, unit: Unit) -> usize {
         if let Some(units) = self.sets.get_mut(set as usize) {
-            units.insert(unit);
+            units.push(unit);
         }
         UNIT_MEMORY
     }
@@ -260,14 +266,14 @@ impl FreshColumn {
 impl Column for &FreshColumn {
     fn units(&self, at: Lookup<'_>) -> Result<RoaringBitmap, IndexError> {
         Ok(match at {
-            Lookup::Set(set) => self.sets.get(set as usize).cloned().unwrap_or_default(),
+            Lookup::Set(set) => self.sets.get(set as usize).map(Rising::to_set).unwrap_or_default(),
             at => self.growing(at).map(Growing::to_set).unwrap_or_default(),
         })
     }
 
     fn count(&self, at: Lookup<'_>) -> u64 {
         match at {
-            Lookup::Set(set) => self.sets.get(set as usize).map_or(0, RoaringBitmap::len),
+            Lookup::Set(set) => self.sets.get(set as usize).map_or(0, Rising::len),
             at => self.growing(at).map_or(0, Growing::len),
         }
     }
@@ -287,7 +293,7 @@ impl Column for &FreshColumn {
             match entry {
                 Growing::One(unit) => units.push(*unit),
                 Growing::Few(few) => units.extend_from_slice(few),
-                Growing::Many(many) => set |= many,
+                Growing::Many(many) => many.add_to(&mut set),
             }
         }
         units.sort_unstable();

@@ -9,13 +9,64 @@ use std::ops::Range;
 
 /// Lists beyond this are kept as a set.
 const FEW_MAX: usize = 64;
+/// Units that wait until they are put into a set together: a set takes a run of them much faster than one by one.
+const TAIL_MAX: usize = 512;
+
+/// A set of units that come in their order.
+///
+/// INVARIANT: the tail rises, and lies above the set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rising {
+    set: RoaringBitmap,
+    tail: Vec<Unit>,
+}
+
+impl Rising {
+    /// Adds a unit that is not below the last one.
+    #[inline]
+    pub(crate) fn push(&mut self, unit: Unit) {
+        if self.tail.last() == Some(&unit) {
+            return;
+        }
+        if self.tail.len() >= TAIL_MAX {
+            self.flush();
+        }
+        self.tail.push(unit);
+    }
+
+    /// The last unit stays, to be known when it comes again.
+    fn flush(&mut self) {
+        let last = self.tail.pop();
+        self.set |= sorted_set(&self.tail);
+        self.tail.clear();
+        self.tail.extend(last);
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.set.len() + self.tail.len() as u64
+    }
+
+    pub(crate) fn contains(&self, unit: Unit) -> bool {
+        self.set.contains(unit) || self.tail.binary_search(&unit).is_ok()
+    }
+
+    pub(crate) fn to_set(&self) -> RoaringBitmap {
+        let tail = sorted_set(&self.tail);
+        if self.set.is_empty() { tail } else { &self.set | tail }
+    }
+
+    pub(crate) fn add_to(&self, set: &mut RoaringBitmap) {
+        *set |= &self.set;
+        *set |= sorted_set(&self.tail);
+    }
+}
 
 /// Units with one value in the part that still grows; most values belong to one unit only.
 #[derive(Clone, Debug)]
 pub(crate) enum Growing {
     One(Unit),
     Few(Vec<Unit>),
-    Many(RoaringBitmap),
+    Many(Box<Rising>),
 }
 
 impl Growing {
@@ -26,12 +77,11 @@ impl Growing {
             Self::Few(units) if units.last() != Some(&unit) => {
                 units.push(unit);
                 if units.len() > FEW_MAX {
-                    *self = Self::Many(units.iter().copied().collect());
+                    let tail = std::mem::take(units);
+                    *self = Self::Many(Box::new(Rising { set: RoaringBitmap::new(), tail }));
                 }
             }
-            Self::Many(units) => {
-                units.insert(unit);
-            }
+            Self::Many(units) => units.push(unit),
             Self::One(_) | Self::Few(_) => {}
         }
     }
@@ -47,8 +97,8 @@ impl Growing {
     pub(crate) fn to_set(&self) -> RoaringBitmap {
         match self {
             Self::One(unit) => RoaringBitmap::from_iter([*unit]),
-            Self::Few(units) => sorted_set(units.clone()),
-            Self::Many(units) => units.clone(),
+            Self::Few(units) => sorted_set(units),
+            Self::Many(units) => units.to_set(),
         }
     }
 
@@ -66,7 +116,7 @@ impl Growing {
                 set.insert(*unit);
             }
             Self::Few(units) => set.extend(units.iter().copied()),
-            Self::Many(units) => *set |= units,
+            Self::Many(units) => units.add_to(set),
         }
     }
 }
@@ -101,7 +151,7 @@ impl Gathered {
         match units {
             Growing::One(unit) => self.few.push(*unit),
             Growing::Few(units) => self.few.extend_from_slice(units),
-            Growing::Many(units) => self.many |= units,
+            Growing::Many(units) => units.add_to(&mut self.many),
         }
     }
 
@@ -139,7 +189,7 @@ impl Gathered {
                 [] => Ok(NOWHERE),
                 [unit] => Ok(*unit),
                 few if few.len() < LIST_MIN => write_list(few, out),
-                few => write_set(sorted_set(few.to_vec()), out),
+                few => write_set(sorted_set(few), out),
             };
         }
         self.many.extend(self.few.drain(..));
@@ -353,7 +403,7 @@ impl Collector {
         let units = if self.bits.is_empty() {
             self.list.sort_unstable();
             self.list.dedup();
-            sorted_set(self.list)
+            sorted_set(&self.list)
         } else {
             RoaringBitmap::from_lsb0_bytes(self.first, &self.bits)
         };
@@ -398,9 +448,9 @@ fn list_max(span: usize) -> usize {
 }
 
 /// The set of units that rise.
-pub(crate) fn sorted_set(units: Vec<Unit>) -> RoaringBitmap {
+pub(crate) fn sorted_set(units: &[Unit]) -> RoaringBitmap {
     // Units that do not rise are taken one by one.
-    RoaringBitmap::from_sorted_iter(units.iter().copied()).unwrap_or_else(|_| units.into_iter().collect())
+    RoaringBitmap::from_sorted_iter(units.iter().copied()).unwrap_or_else(|_| units.iter().copied().collect())
 }
 
 #[cfg(test)]
@@ -445,8 +495,15 @@ mod tests {
     #[test]
     fn growing_units_are_kept_once_and_in_order() {
         let mut growing = Growing::One(3);
-        let units: Vec<Unit> = (3..200).flat_map(|unit| [unit, unit]).collect();
-        units.iter().for_each(|unit| growing.push(*unit));
-        assert_eq!((growing.len(), growing.to_set()), (197, (3..200).collect()));
+        for end in [4, 5, 60, 70, 200, 580, 2_000, 70_000, 140_000] {
+            (growing.len() as Unit + 2..end).flat_map(|unit| [unit, unit]).for_each(|unit| growing.push(unit));
+            let expected: RoaringBitmap = (3..end).collect();
+            assert_eq!((growing.len(), growing.to_set()), (expected.len(), expected.clone()));
+            assert!((0..end + 9).all(|unit| growing.contains(unit) == expected.contains(unit)));
+            let (mut set, mut gathered) = (RoaringBitmap::from_iter([1, 5]), Gathered::default());
+            growing.add_to(&mut set);
+            gathered.add_growing(&growing);
+            assert_eq!((set, gathered.into_set()), (&expected | RoaringBitmap::from_iter([1, 5]), expected));
+        }
     }
 }

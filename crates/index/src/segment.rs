@@ -17,7 +17,7 @@ use crate::fresh::{Fresh, FreshColumn};
 use crate::keyed::{Keyed, KeyedHead, KeyedWriter};
 use crate::part::{Column, Lookup, Part, Scan, Set, Table, Verdict};
 use crate::paths::PathId;
-use crate::posting::{Collector, Gathered, Growing, NOWHERE, Stored, write_set};
+use crate::posting::{Collector, Gathered, Growing, NOWHERE, Rising, Stored, write_set};
 use crate::texts::{Texts, TextsHead, TextsWriter, Walk};
 use crate::trigram::{Trigrams, TrigramsFile, TrigramsHead, TrigramsWriter, each_trigram};
 use crate::{GLANCE, Unit};
@@ -206,7 +206,7 @@ pub(crate) fn seal(
 
 fn seal_column(column: &FreshColumn, mut builder: ColumnBuilder<'_>) -> Result<(), IndexError> {
     for set in Set::ALL {
-        builder.set(set, column.sets.get(set as usize).cloned().unwrap_or_default())?;
+        builder.set(set, column.sets.get(set as usize).map(Rising::to_set).unwrap_or_default())?;
     }
     let mut units = Gathered::default();
     for table in Table::ALL {

@@ -403,7 +403,7 @@ impl<'a> Trigrams<'a> {
                 Some(common) => intersection(&common, &units),
             });
         }
-        Ok(common.map(sorted_set))
+        Ok(common.as_deref().map(sorted_set))
     }
 }
 

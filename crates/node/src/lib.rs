@@ -69,7 +69,7 @@ pub use identity::{Identity, Rotation};
 pub use import::{Imported, Told, kind_of};
 pub use lanes::{stand_back, stands_back};
 pub use log::{Held, Log};
-pub use node::{Config, Node, Operator, turns};
+pub use node::{Config, Node, Operator, threads};
 pub use outbound::{
     Answered, Client, ClientError, DidError, Dids, Door, DoorError, DoorPolicy, Errand, FetchError, Hosted, Inquiry,
     Line, Message, Parcel, Reply, Response,

@@ -32,6 +32,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store::{Batch, CommitError, Committed, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, oneshot};
+use tokio::time::Instant;
 use tracing::Instrument;
 use trust::Did;
 
@@ -152,8 +153,9 @@ const TURN_TIME: Duration = Duration::from_secs(2);
 /// Jobs that wait for the disk at a time, fewer than there are threads for that.
 const DISK_JOBS_MAX: usize = 256;
 
-/// Jobs that run at once on so many processors; a server needs two threads more.
-pub fn turns(processors: usize) -> usize {
+/// Threads for a server on so many processors, and so the jobs that run at once: with more, they would only take the
+/// processors from each other (decisions/0330).
+pub fn threads(processors: usize) -> usize {
     processors.max(2)
 }
 
@@ -192,7 +194,6 @@ impl Node {
             Some(did) => Identity::named(keys, did, clock.clone()),
             None => Identity::of_key(keys, clock.clone()),
         };
-        let processors = std::thread::available_parallelism().map_or(2, usize::from);
         let door = Door::new(config.door.clone()).map_err(Error::fault)?;
         if door.is_rootless() {
             tracing::warn!(
@@ -247,7 +248,7 @@ impl Node {
             began,
             deleting: Mutex::default(),
             quota: config.requests_per_second.map(Quotas::new),
-            turns: Turns::new(turns(processors)),
+            turns: Turns::default(),
             threads: OnceLock::new(),
             costly: Costly::start()?,
             filer: Filer::start(&catalog, &store)?,
@@ -328,8 +329,7 @@ impl Node {
 
     /// Runs a job that computes, when it is its turn.
     ///
-    /// It runs where it stands: handing it to another thread would cost more than most answers take. There are more
-    /// threads than turns, so that somebody is always free to serve the others.
+    /// It runs where it stands: handing it to another thread would cost more than most answers take.
     pub(crate) async fn work<T>(&self, job: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         // Whoever stands back is one thread, which takes its turns by itself.
         let _turn = if stands_back() { None } else { Some(self.turns.take().await?) };
@@ -473,30 +473,30 @@ fn last_change(store: &Store) -> Result<i64, Error> {
 /// Who runs, who waits, and how many.
 #[derive(Debug)]
 struct Turns {
-    /// Jobs that run at once; more would only wait for the processors.
-    workers: Semaphore,
     jobs: Semaphore,
     disk: Arc<Semaphore>,
 }
 
-/// A turn to compute, until this is dropped.
-struct Turn<'a> {
-    _job: SemaphorePermit<'a>,
-    _worker: SemaphorePermit<'a>,
+impl Default for Turns {
+    fn default() -> Self {
+        let [jobs, disk] = [JOBS_MAX, DISK_JOBS_MAX].map(Semaphore::new);
+        Self { jobs, disk: Arc::new(disk) }
+    }
 }
 
 impl Turns {
-    fn new(workers: usize) -> Self {
-        let [jobs, disk] = [JOBS_MAX, DISK_JOBS_MAX].map(Semaphore::new);
-        Self { workers: Semaphore::new(workers), jobs, disk: Arc::new(disk) }
-    }
-
     /// Waits for a turn, and not for long: whoever is told soon can go elsewhere.
-    async fn take(&self) -> Result<Turn<'_>, Error> {
+    ///
+    /// Threads take jobs in the order in which they came. So it is enough to stand in line once: everybody who was heard
+    /// meanwhile is counted, and whoever waited too long knows it.
+    async fn take(&self) -> Result<SemaphorePermit<'_>, Error> {
         let job = self.jobs.try_acquire().map_err(|_| Refusal::overloaded())?;
-        let worker = tokio::time::timeout(TURN_TIME, self.workers.acquire()).await;
-        let worker = worker.map_err(|_| Refusal::overloaded())?.map_err(Error::fault)?;
-        Ok(Turn { _job: job, _worker: worker })
+        let came = Instant::now();
+        tokio::task::yield_now().await;
+        if came.elapsed() > TURN_TIME {
+            return Err(Refusal::overloaded().into());
+        }
+        Ok(job)
     }
 }
 
@@ -559,23 +559,25 @@ impl Drop for Keeper {
 mod tests {
     use super::*;
 
-    #[tokio::test(flavor = "multi_thread")]
+    #[tokio::test(start_paused = true)]
     async fn whoever_comes_when_everybody_is_busy_is_told_so_and_nobody_hangs() {
-        let turns = Turns::new(2);
-        let (first, second) = (turns.take().await.unwrap(), turns.take().await.unwrap());
-        let waiting = async {
-            let mut told = 0;
-            let all = (0..JOBS_MAX + 10).map(|_| turns.take());
-            for turn in futures(all).await {
-                let Err(Error::Refusal(refusal)) = turn else { panic!("a third turn of two") };
-                assert_eq!((refusal.code, refusal.retry_after_ms), ("overloaded", Some(1_000)));
-                told += 1;
-            }
-            told
+        let turns = Turns::default();
+        let told = |turn: Result<SemaphorePermit<'_>, Error>| match turn {
+            Ok(_) => false,
+            Err(Error::Refusal(refusal)) => (refusal.code, refusal.retry_after_ms) == ("overloaded", Some(1_000)),
+            Err(Error::Fault(fault)) => panic!("{fault}"),
         };
-        let told = tokio::time::timeout(TURN_TIME * 2, waiting).await.unwrap();
-        assert_eq!(told, JOBS_MAX + 10);
-        drop((first, second));
+        // As many as may wait are served, the others are told at once.
+        let all = futures((0..JOBS_MAX + 10).map(|_| turns.take())).await;
+        assert_eq!(all.into_iter().filter_map(|turn| told(turn).then_some(())).count(), 10);
+        // While the first in line works for too long, the next one's time runs out.
+        let working = async {
+            let turn = turns.take().await;
+            tokio::time::advance(TURN_TIME * 2).await;
+            turn
+        };
+        let (first, second) = tokio::join!(working, turns.take());
+        assert!(!told(first) && told(second));
         assert!(turns.take().await.is_ok());
     }
 

@@ -189,8 +189,11 @@ impl PublicKey {
     #[must_use]
     pub fn verifies(&self, bytes: &[u8], signature: &[u8]) -> bool {
         match &self.0 {
-            Material::Ed25519(key) => ed25519_dalek::Signature::from_slice(signature)
-                .is_ok_and(|signature| key.verify_strict(bytes, &signature).is_ok()),
+            // What `verify_strict` means, without computing the point that the signature begins with: no key here is of
+            // small order, and the library compares the encodings of that point, of which only the canonical one passes.
+            Material::Ed25519(key) => ed25519_dalek::Signature::from_slice(signature).is_ok_and(|signature| {
+                !is_of_small_order(signature.r_bytes()) && key.verify(bytes, &signature).is_ok()
+            }),
             Material::P256(key) => p256::ecdsa::Signature::from_slice(signature)
                 .is_ok_and(|signature| key.verify(bytes, &signature).is_ok()),
             Material::P384(key) => p384::ecdsa::Signature::from_slice(signature)
@@ -216,6 +219,28 @@ fn read_ed25519(bytes: &[u8]) -> Result<ed25519_dalek::VerifyingKey, KeyError> {
 /// an inversion; the other second spelling, a sign for x = 0, belongs to weak keys alone.
 fn is_reduced(&[lowest, ref middle @ .., highest]: &[u8; 32]) -> bool {
     lowest < 0xed || highest & 0x7f != 0x7f || middle.iter().any(|byte| *byte != 0xff)
+}
+
+/// The points whose order divides eight, by y in canonical form; each y belongs to a point and its negative.
+const SMALL_ORDER: [[u8; 32]; 5] = {
+    let mut points = [[0; 32]; 5];
+    points[1][0] = 1;
+    points[2] = [0xff; 32];
+    (points[2][0], points[2][31]) = (0xec, 0x7f);
+    points[3] = *b"\xc7\x17\x6a\x70\x3d\x4d\xd8\x4f\xba\x3c\x0b\x76\x0d\x10\x67\x0f\
+        \x2a\x20\x53\xfa\x2c\x39\xcc\xc6\x4e\xc7\xfd\x77\x92\xac\x03\x7a";
+    points[4] = *b"\x26\xe8\x95\x8f\xc2\xb2\x27\xb0\x45\xc3\xf4\x89\xf2\xef\x98\xf0\
+        \xd5\xdf\xac\x05\xd3\xc6\x33\x39\xb1\x38\x02\x88\x6d\x53\xfc\x05";
+    points
+};
+
+/// Whether a canonical encoding is one of a point of small order.
+fn is_of_small_order(point: &[u8; 32]) -> bool {
+    let mut y = *point;
+    if let Some(highest) = y.last_mut() {
+        *highest &= 0x7f;
+    }
+    SMALL_ORDER.contains(&y)
 }
 
 /// SEC1 knows the point at infinity and a compact form, too; only the compressed and the full form are read.

@@ -181,3 +181,36 @@ fn a_point_has_one_spelling_where_its_y_is_below_the_prime() {
         }
     }
 }
+
+#[test]
+fn points_of_small_order_are_known_by_their_encoding() {
+    let weak = |bytes: &[u8; 32]| ed25519_dalek::VerifyingKey::from_bytes(bytes).unwrap().is_weak();
+    for y in SMALL_ORDER {
+        let mut negative = y;
+        negative[31] |= 0x80;
+        assert!(weak(&y) && is_of_small_order(&y));
+        assert!(weak(&negative) && is_of_small_order(&negative));
+    }
+    for seed in 0..200 {
+        let key = ed25519_dalek::SigningKey::from_bytes(&[seed; 32]).verifying_key();
+        assert!(!weak(key.as_bytes()) && !is_of_small_order(key.as_bytes()));
+    }
+}
+
+#[test]
+fn a_signature_holds_when_it_holds_strictly() {
+    let secret = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
+    let (key, message) = (secret.verifying_key(), b"the same bytes");
+    let good = secret.sign(message).to_bytes();
+    let starts = SMALL_ORDER.iter().map(|y| [y.as_slice(), &good[32..]].concat());
+    let flips = (0..512).map(|bit| {
+        let mut flipped = good.to_vec();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        flipped
+    });
+    for signature in starts.chain(flips).chain([good.to_vec()]) {
+        let strictly = ed25519_dalek::Signature::from_slice(&signature).unwrap();
+        let strictly = key.verify_strict(message, &strictly).is_ok();
+        assert_eq!(PublicKey(Material::Ed25519(key)).verifies(message, &signature), strictly);
+    }
+}
