@@ -1,6 +1,7 @@
 //! RFC 0020 A.3 R2: the part of the index that still grows, in memory.
 
 use crate::Unit;
+use crate::deal::{add, deal, starts};
 use crate::error::IndexError;
 use crate::key::{Filed, Ordered, TEXT_MAX, long_key};
 use crate::part::{Column, Lookup, Part, Scan, Set, Table, Verdict};
@@ -14,6 +15,52 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::hash::BuildHasher;
 use std::ops::Range;
+
+/// Documents whose values are filed together.
+const TOGETHER: usize = 128;
+
+/// A document to be filed.
+#[derive(Clone, Copy, Debug)]
+pub struct New<'a> {
+    /// Where it came from; sources rise, and several documents may share one.
+    pub source: u64,
+    /// What the caller wants to know of it at a glance.
+    pub fact: &'a [u8],
+    /// What is filed.
+    pub document: Node<'a>,
+}
+
+/// A value on its way into its column.
+struct Value<'a> {
+    path: PathId,
+    unit: Unit,
+    filed: Filed<'a>,
+}
+
+/// Lists a value and everything below it; says whether there are paths for all of it.
+fn list<'a>(paths: &mut Paths, unit: Unit, node: Node<'a>, path: PathId, values: &mut Vec<Value<'a>>) -> bool {
+    let filed = Filed::of(node);
+    values.push(Value { path, unit, filed });
+    let mut room = true;
+    match filed {
+        Filed::Object => {
+            for (name, child) in node.members() {
+                room &= paths.member(path, name).is_some_and(|path| list(paths, unit, child, path, values));
+            }
+        }
+        Filed::Array if !node.is_empty() => {
+            match paths.element(path) {
+                Some(path) => node.elements().for_each(|child| room &= list(paths, unit, child, path, values)),
+                None => room = false,
+            }
+            if let Some(child) = node.elements().next().filter(|_| paths.has_first(path)) {
+                room &= paths.first(path).is_some_and(|first| list(paths, unit, child, first, values));
+            }
+        }
+        Filed::Array | Filed::Null | Filed::Bool(_) | Filed::Number(_) | Filed::Text(_) => {}
+    }
+    room
+}
 
 /// Units that were filed since the last part was frozen.
 #[derive(Clone, Debug, Default)]
@@ -67,41 +114,45 @@ impl Fresh {
         self.first + self.len() as Unit
     }
 
-    /// Files a document under the next number.
-    pub(crate) fn insert(&mut self, paths: &mut Paths, source: u64, fact: &[u8], document: Node<'_>) -> Unit {
-        let unit = self.end();
-        self.sources.push(source);
-        self.facts.extend_from_slice(fact);
-        self.ends.push(self.facts.len());
-        if !self.file(paths, unit, document, Paths::ROOT) {
-            self.loose.insert(unit);
+    /// Files documents under the next numbers.
+    pub(crate) fn insert(&mut self, paths: &mut Paths, documents: &[New<'_>]) {
+        let mut values = Vec::new();
+        for together in documents.chunks(TOGETHER) {
+            for new in together {
+                let unit = self.end();
+                self.sources.push(new.source);
+                self.facts.extend_from_slice(new.fact);
+                self.ends.push(self.facts.len());
+                if !list(paths, unit, new.document, Paths::ROOT, &mut values) {
+                    self.loose.insert(unit);
+                }
+            }
+            self.file(&values, together.len() > 1);
+            values.clear();
         }
-        unit
     }
 
-    /// Files a value and everything below it; says whether all of it found room.
-    fn file(&mut self, paths: &mut Paths, unit: Unit, node: Node<'_>, path: PathId) -> bool {
-        let value = Filed::of(node);
-        self.memory += self.column_mut(path).insert(unit, value);
-        let mut room = true;
-        match value {
-            Filed::Object => {
-                for (name, child) in node.members() {
-                    room &= paths.member(path, name).is_some_and(|path| self.file(paths, unit, child, path));
-                }
-            }
-            Filed::Array if !node.is_empty() => {
-                match paths.element(path) {
-                    Some(path) => node.elements().for_each(|child| room &= self.file(paths, unit, child, path)),
-                    None => room = false,
-                }
-                if let Some(child) = node.elements().next().filter(|_| paths.has_first(path)) {
-                    room &= paths.first(path).is_some_and(|first| self.file(paths, unit, child, first));
-                }
-            }
-            Filed::Array | Filed::Null | Filed::Bool(_) | Filed::Number(_) | Filed::Text(_) => {}
+    /// Files values, each column by itself where they are of many documents: then a column is in the processor's reach
+    /// when its next value comes.
+    fn file(&mut self, values: &[Value<'_>], by_column: bool) {
+        if !by_column {
+            values.iter().for_each(|value| self.memory += self.column_mut(value.path).insert(value.unit, value.filed));
+            return;
         }
-        room
+        let mut places = vec![0; values.iter().map(|value| value.path + 1).max().unwrap_or_default()];
+        values.iter().for_each(|value| add(&mut places, value.path));
+        starts(&mut places);
+        let mut order = vec![0_u32; values.len()];
+        values.iter().zip(0..).for_each(|(value, number)| deal(&mut order, &mut places, value.path, number));
+        let mut ordered = order.iter().filter_map(|number| values.get(*number as usize)).peekable();
+        while let Some(first) = ordered.next() {
+            let column = self.column_mut(first.path);
+            let mut memory = column.insert(first.unit, first.filed);
+            while let Some(value) = ordered.next_if(|value| value.path == first.path) {
+                memory += column.insert(value.unit, value.filed);
+            }
+            self.memory += memory;
+        }
     }
 
     fn column_mut(&mut self, path: PathId) -> &mut FreshColumn {
@@ -339,5 +390,38 @@ impl Column for &FreshColumn {
     /// Nothing is covered yet.
     fn candidates(&self, _: &[Box<[u8]>]) -> Result<Option<RoaringBitmap>, IndexError> {
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::seal;
+    use json::Document;
+
+    #[test]
+    fn together_documents_are_filed_as_one_after_the_other() {
+        let record = |number: u64| {
+            let texts = [number % 3, number % 7, number].map(|value| value.to_string());
+            let later = if number > 200 { "new" } else { "old" };
+            serde_json::json!({
+                "texts": texts, "number": number % 11, later: [{"a": null}, {"b": [number.is_multiple_of(2), {}]}],
+                "at": format!("2026-01-01T00:00:{:02}Z", number % 60), "long": "x".repeat(number as usize % 90),
+            })
+        };
+        let documents: Vec<Document> = (0..300).map(|number| Document::of(&record(number)).unwrap()).collect();
+        let news = documents.iter().zip(1..);
+        let news = news.map(|(document, source)| New { source, fact: b"fact", document: document.root() });
+        let news: Vec<New<'_>> = news.collect();
+        let sealed = |chunk: usize| {
+            let (mut fresh, mut paths) = (Fresh::starting_at(5), Paths::default());
+            news.chunks(chunk).for_each(|news| fresh.insert(&mut paths, news));
+            let segment = seal(&fresh, |path| paths.is_many(path), None, 0).unwrap();
+            (segment.checksum, fresh.memory())
+        };
+        let expected = sealed(1);
+        [2, 7, TOGETHER, TOGETHER + 1, 300]
+            .into_iter()
+            .for_each(|chunk| assert_eq!(sealed(chunk), expected, "{chunk}"));
     }
 }

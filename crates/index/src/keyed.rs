@@ -16,8 +16,17 @@ const RUNGS_MIN: u64 = 8_192;
 const RUNGS: u64 = 64;
 /// Places are worth their room when at least one unit in so many has a key.
 const SPARSE: u64 = 16;
-/// The place of a unit without a key.
+/// The place of a unit without a key; also when only its lowest bytes are written.
 const NO_PLACE: u32 = u32::MAX;
+
+/// Bytes of a place among so many entries: the fewer there are, the more of them are near when they are asked for.
+fn place_bytes(entries: usize) -> usize {
+    match entries {
+        ..0xff => 1,
+        0xff..0xffff => 2,
+        _ => 4,
+    }
+}
 
 /// Where a table stands in its file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,7 +100,8 @@ impl KeyedWriter {
         let rungs_at = position(out)?;
         rungs.iter().flat_map(|(entry, set)| [entry, set]).for_each(|number| out.put_u32(*number));
         let places_at = position(out)?;
-        places.iter().for_each(|place| out.put_u32(*place));
+        let bytes = place_bytes(self.refs.len() / 4);
+        places.iter().for_each(|place| out.extend(place.to_le_bytes().iter().take(bytes)));
         position(out)?;
         let (len, rungs, places) = ((self.refs.len() / 4) as u32, rungs.len() as u32, places.len() as u32);
         Ok(KeyedHead { keys_at, refs_at, len, units, rungs_at, rungs, places_at, places })
@@ -154,7 +164,7 @@ impl<'a> Keyed<'a> {
             keys: run(head.keys_at, head.len, 8)?,
             refs: run(head.refs_at, head.len, 4)?,
             rungs: run(head.rungs_at, head.rungs, 8)?,
-            places: run(head.places_at, head.places, 4)?,
+            places: run(head.places_at, head.places, place_bytes(head.len as usize))?,
             units: u64::from(head.units),
         })
     }
@@ -218,23 +228,15 @@ impl<'a> Keyed<'a> {
         if self.refs.is_empty() {
             return Some(Vec::new());
         }
-        let (places, _) = self.places.as_chunks::<4>();
-        let entries = self.entries(first, last);
-        if places.is_empty() {
+        if self.places.is_empty() {
             return None;
         }
-        let (mut found, mut count) = (units.to_vec(), 0);
-        for unit in units {
-            let place = places.get(unit.wrapping_sub(start) as usize);
-            let place = place.map_or(NO_PLACE, |place| u32::from_le_bytes(*place)) as usize;
-            // Put down in any case, as nobody foresees whether it counts; see `sieve`.
-            if let Some(slot) = found.get_mut(count) {
-                *slot = *unit;
-            }
-            count += usize::from(entries.contains(&place));
-        }
-        found.truncate(count);
-        Some(found)
+        let entries = self.entries(first, last);
+        Some(match place_bytes(self.len()) {
+            1 => placed::<1>(self.places, &entries, units, start),
+            2 => placed::<2>(self.places, &entries, units, start),
+            _ => placed::<4>(self.places, &entries, units, start),
+        })
     }
 
     /// The units with a key from `first` to `last`; `span` are the units of the file.
@@ -297,6 +299,26 @@ impl<'a> Keyed<'a> {
     }
 }
 
+/// Those of some rising units whose places, of so many bytes each, are among entries.
+fn placed<const BYTES: usize>(places: &[u8], entries: &Range<usize>, units: &[Unit], start: Unit) -> Vec<Unit> {
+    let (places, _) = places.as_chunks::<BYTES>();
+    let (mut found, mut count) = (units.to_vec(), 0);
+    for unit in units {
+        let mut place = [0; 4];
+        match places.get(unit.wrapping_sub(start) as usize) {
+            Some(bytes) => place.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from),
+            None => place = NO_PLACE.to_le_bytes(),
+        }
+        // Put down in any case, as nobody foresees whether it counts; see `sieve`.
+        if let Some(slot) = found.get_mut(count) {
+            *slot = *unit;
+        }
+        count += usize::from(entries.contains(&(u32::from_le_bytes(place) as usize)));
+    }
+    found.truncate(count);
+    found
+}
+
 /// The entry up to which a rung reaches.
 fn rung_entry(rung: &[u8; 8]) -> usize {
     u32_at(rung, 0).unwrap_or_default() as usize
@@ -344,7 +366,7 @@ mod tests {
         for single in [false, true] {
             check(500, 100, single);
             check(20_000, 7, single);
-            check(20_000, 1_000, single);
+            [254, 255, 256, 1_000, 65_534, 65_535].into_iter().for_each(|keys| check(80_000, keys, single));
             check(70_000, 1_000_000_000, single);
         }
     }

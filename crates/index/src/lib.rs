@@ -27,12 +27,14 @@ mod trigram;
 mod posting;
 mod sieve;
 mod current;
+mod deal;
 mod work;
 mod bytes;
 mod error;
 
 pub use answer::Bounds;
 pub use error::{Full, IndexError};
+pub use fresh::New;
 pub use index::{Index, UNITS_MAX};
 pub use work::{Made, Merging, Sealing};
 

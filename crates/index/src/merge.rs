@@ -10,7 +10,9 @@ use crate::segment::{Builder, ColumnBuilder, SealedColumn, Segment};
 use crate::texts::{TextsWriter, Walk};
 use crate::trigram::TrigramsWalk;
 use roaring::RoaringBitmap;
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -105,29 +107,29 @@ impl Merger<'_> {
     }
 
     fn texts(&self, columns: &[SealedColumn<'_>], builder: &mut ColumnBuilder<'_>) -> Result<(), IndexError> {
-        let mut inputs: Vec<(Walk<'_>, SealedColumn<'_>)> = Vec::new();
-        for column in columns {
+        let mut inputs = BinaryHeap::new();
+        for (number, column) in columns.iter().enumerate() {
             let mut walk = column.checked(column.all_texts())?.walk();
             if column.checked(walk.next())? {
-                inputs.push((walk, *column));
+                inputs.push(TextsWalk { walk, column: *column, number });
             }
         }
         let (mut writer, mut units, mut text) = (TextsWriter::default(), Gathered::default(), Vec::new());
-        while let Some(least) = inputs.iter().map(|(walk, _)| walk.text()).min() {
+        while let Some(least) = inputs.peek() {
             text.clear();
-            text.extend_from_slice(least);
+            text.extend_from_slice(least.walk.text());
             units.clear();
-            let (mut covered, mut ended) = (true, false);
-            for (walk, column) in inputs.iter_mut().filter(|(walk, _)| walk.text() == text) {
+            let mut covered = true;
+            while let Some(mut input) = inputs.peek_mut().filter(|input| input.walk.text() == text) {
+                let TextsWalk { walk, column, .. } = &mut *input;
                 column.checked(walk.stored().and_then(|stored| units.add_stored(stored, self.living)))?;
                 // Trigrams lead to all units only if they did so in every segment.
                 covered &= walk.is_covered();
-                ended |= !column.checked(walk.next())?;
+                if !column.checked(walk.next())? {
+                    PeekMut::pop(input);
+                }
             }
             writer.push(&text, covered, &mut units, &mut builder.builder.out)?;
-            if ended {
-                inputs.retain(|(walk, _)| !walk.is_ended());
-            }
         }
         builder.texts(writer)
     }
@@ -152,6 +154,34 @@ impl Merger<'_> {
         Ok(())
     }
 }
+
+/// A walk through the texts of a segment. The greatest has the least text; of those with the same one, it is of the
+/// first segment, whose units come first.
+struct TextsWalk<'a> {
+    walk: Walk<'a>,
+    column: SealedColumn<'a>,
+    number: usize,
+}
+
+impl Ord for TextsWalk<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.walk.text().cmp(self.walk.text()).then(other.number.cmp(&self.number))
+    }
+}
+
+impl PartialOrd for TextsWalk<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for TextsWalk<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for TextsWalk<'_> {}
 
 /// A walk through the keys of a table that has some.
 struct KeyedWalk<'a> {

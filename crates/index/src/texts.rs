@@ -181,7 +181,6 @@ impl<'a> Texts<'a> {
             text: Vec::new(),
             common: 0,
             covered: false,
-            ended: false,
         }
     }
 }
@@ -196,14 +195,12 @@ pub(crate) struct Walk<'a> {
     text: Vec<u8>,
     common: usize,
     covered: bool,
-    ended: bool,
 }
 
 impl<'a> Walk<'a> {
     /// Steps on; says whether there is another text, or nothing when the block makes no sense.
     pub(crate) fn next(&mut self) -> Option<bool> {
         if self.rest.is_empty() || self.next >= self.end {
-            self.ended = true;
             return Some(false);
         }
         let (common, len) = (self.rest.u8()?, self.rest.u8()?);
@@ -213,11 +210,6 @@ impl<'a> Walk<'a> {
         self.text.extend_from_slice(self.rest.take(usize::from(len))?);
         self.next += 1;
         Some(true)
-    }
-
-    /// Whether the last step found no text.
-    pub(crate) fn is_ended(&self) -> bool {
-        self.ended
     }
 
     pub(crate) fn text(&self) -> &[u8] {

@@ -5,6 +5,7 @@
 
 use crate::Unit;
 use crate::bytes::{Put, Reader, position, u32_at, u64_at};
+use crate::deal::{add, deal, starts};
 use crate::error::IndexError;
 use crate::posting::sorted_set;
 use roaring::RoaringBitmap;
@@ -82,34 +83,6 @@ fn sort_by_rest<'a>(pairs: &'a mut [Pair], sorted: &'a mut Vec<Pair>) -> &'a [Pa
     sorted.resize(pairs.len(), (0, 0));
     pairs.iter().for_each(|pair| deal(sorted, &mut places, usize::from(pair.0), *pair));
     sorted
-}
-
-fn add(counts: &mut [usize], group: usize) {
-    if let Some(count) = counts.get_mut(group) {
-        *count += 1;
-    }
-}
-
-/// Turns how many there are of each group into where each group starts; returns where each ends.
-fn starts(counts: &mut [usize]) -> Vec<usize> {
-    let mut end = 0;
-    let ends = counts.iter_mut().map(|count| {
-        let start = end;
-        end += *count;
-        *count = start;
-        end
-    });
-    ends.collect()
-}
-
-/// Puts a pair at the next place of its group.
-fn deal(pairs: &mut [Pair], places: &mut [usize], group: usize, pair: Pair) {
-    if let Some(place) = places.get_mut(group) {
-        if let Some(slot) = pairs.get_mut(*place) {
-            *slot = pair;
-        }
-        *place += 1;
-    }
 }
 
 /// Where the trigrams of a column are told about in the segment's main file.

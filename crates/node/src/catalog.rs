@@ -13,6 +13,7 @@ use crate::indexes::Indexes;
 use crate::lanes::stands_back;
 use crate::loaded::Loaded;
 use crate::refusal::Error;
+use index::New;
 use json::{Document, Node};
 use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
@@ -114,6 +115,17 @@ impl Filing {
         let fact = fact::encode(collection, 0, id, signer, view.record());
         let actions = if collection == Collection::Manifests { actions_of(signer, view.record()) } else { Vec::new() };
         Ok(Self { collection, publisher, view, actions, fact, notice, came: 0 })
+    }
+
+    /// What it has for a collection.
+    fn candidates(&self, collection: Collection, source: u64) -> impl Iterator<Item = New<'_>> {
+        let own =
+            (collection == self.collection).then(|| New { source, fact: &self.fact, document: self.view.record() });
+        let actions = self.actions.iter().filter(move |_| collection == Collection::Actions);
+        let actions = actions.map(move |(action, fact)| New { source, fact, document: action.document.root() });
+        let notice = self.notice.iter().filter(move |_| collection == Collection::Restricted);
+        let notice = notice.map(move |notice| New { source, fact: &notice.fact, document: notice.document.root() });
+        own.into_iter().chain(actions).chain(notice)
     }
 }
 
@@ -268,21 +280,23 @@ impl Catalog {
         }));
         let mut indexes = self.indexes_mut()?;
         let mut evidence = self.evidence.write().map_err(|_| poisoned())?;
-        for step in steps {
-            match step {
-                Step::File(filing, source, replaced) => {
-                    if let Some(replaced) = replaced {
-                        indexes.remove(replaced);
-                        evidence.remove(replaced, source);
-                    }
-                    file(&mut indexes, &mut evidence, &filing, source)?;
-                }
-                Step::Remove(source, at) => {
-                    indexes.remove(source);
-                    evidence.remove(source, at);
-                }
+        let mut waiting: Vec<(&Filing, u64)> = Vec::new();
+        for step in &steps {
+            let gone = match step {
+                Step::File(_, source, replaced) => replaced.map(|replaced| (replaced, *source)),
+                Step::Remove(source, at) => Some((*source, *at)),
+            };
+            if let Some((source, at)) = gone {
+                // It may be one that waits.
+                file(&mut indexes, &mut evidence, &std::mem::take(&mut waiting))?;
+                indexes.remove(source);
+                evidence.remove(source, at);
+            }
+            if let Step::File(filing, source, _) = step {
+                waiting.push((filing, *source));
             }
         }
+        file(&mut indexes, &mut evidence, &waiting)?;
         indexes.advance(last);
         Ok(())
     }
@@ -355,17 +369,15 @@ impl Catalog {
     }
 }
 
-fn file(indexes: &mut Indexes, evidence: &mut Evidence, filing: &Filing, source: u64) -> Result<(), Error> {
-    let record = filing.view.record();
-    let new = indexes.insert(source, filing.collection, &filing.fact, record)?;
-    for (action, fact) in &filing.actions {
-        indexes.insert(source, Collection::Actions, fact, action.document.root())?;
+fn file(indexes: &mut Indexes, evidence: &mut Evidence, filings: &[(&Filing, u64)]) -> Result<(), Error> {
+    for (filing, source) in filings {
+        if filing.collection == Collection::Evidence && indexes.is_new(*source, Collection::Evidence) {
+            evidence.insert(*source, filing.came, &filing.publisher, filing.view.record());
+        }
     }
-    if let Some(notice) = &filing.notice {
-        indexes.insert(source, Collection::Restricted, &notice.fact, notice.document.root())?;
-    }
-    if new && filing.collection == Collection::Evidence {
-        evidence.insert(source, filing.came, &filing.publisher, record);
+    for collection in Collection::ALL {
+        let candidates = filings.iter().flat_map(|(filing, source)| filing.candidates(collection, *source));
+        indexes.insert(collection, candidates.collect())?;
     }
     Ok(())
 }

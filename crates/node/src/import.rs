@@ -20,7 +20,7 @@ use store::{Batch, Committed, Kind, Outcome, Put};
 const BATCH: usize = 4_000;
 
 /// Batches that may wait for the next thread.
-const WAITING: usize = 2;
+const WAITING: usize = 4;
 
 /// Fresh candidates from which on they are written to disk: more than while questions are answered, because larger
 /// segments are merged less often.

@@ -8,8 +8,7 @@
 
 use crate::collection::Collection;
 use crate::refusal::Error;
-use index::{Index, Made, Merging, Sealing};
-use json::Node;
+use index::{Index, Made, Merging, New, Sealing};
 use std::path::Path;
 
 /// The index of every collection.
@@ -57,21 +56,16 @@ impl Indexes {
         Collection::ALL.into_iter().filter(stored).map(|collection| self.of(collection).count()).sum()
     }
 
-    /// Files a candidate, unless its index knows it already; tells whether it was new.
-    pub(crate) fn insert(
-        &mut self,
-        source: u64,
-        collection: Collection,
-        fact: &[u8],
-        document: Node<'_>,
-    ) -> Result<bool, Error> {
-        let index = self.of_mut(collection);
-        if source <= index.applied() {
-            return Ok(false);
-        }
+    /// Whether a collection has not read this change yet.
+    pub(crate) fn is_new(&self, source: u64, collection: Collection) -> bool {
+        source > self.of(collection).applied()
+    }
+
+    /// Files candidates, but those that their index knows already.
+    pub(crate) fn insert(&mut self, collection: Collection, mut candidates: Vec<New<'_>>) -> Result<(), Error> {
+        candidates.retain(|new| self.is_new(new.source, collection));
         let full = |_| Error::fault("the index has no number left for another candidate");
-        index.insert(source, fact, document).map_err(full)?;
-        Ok(true)
+        self.of_mut(collection).insert_all(&candidates).map_err(full)
     }
 
     /// The candidates of a record are no longer there.
@@ -143,7 +137,7 @@ mod tests {
         for source in from..=40 {
             let collection = if source % 2 == 0 { Collection::Manifests } else { Collection::Offers };
             let document = Document::of(&json!({"n": source})).unwrap();
-            indexes.insert(source, collection, b"", document.root()).unwrap();
+            indexes.insert(collection, vec![New { source, fact: b"", document: document.root() }]).unwrap();
             if source == 30 {
                 indexes.remove(4);
             }

@@ -565,7 +565,7 @@ mod tests {
         let told = |turn: Result<SemaphorePermit<'_>, Error>| match turn {
             Ok(_) => false,
             Err(Error::Refusal(refusal)) => (refusal.code, refusal.retry_after_ms) == ("overloaded", Some(1_000)),
-            Err(Error::Fault(fault)) => panic!("{fault}"),
+            Err(other) => panic!("{other:?}"),
         };
         // As many as may wait are served, the others are told at once.
         let all = futures((0..JOBS_MAX + 10).map(|_| turns.take())).await;

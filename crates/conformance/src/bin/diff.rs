@@ -43,6 +43,11 @@ fn chance(seed: u64) -> Chance<'static> {
 /// Patterns and subjects to `aql` and to Node.
 #[expect(clippy::disallowed_methods, reason = "progress is shown in seconds")]
 fn patterns(arguments: &Arguments) -> ExitCode {
+    // A program that is missing is no difference.
+    if let Err(error) = Peer::start() {
+        eprintln!("{error:#}");
+        return ExitCode::FAILURE;
+    }
     let (next, all, start) = (AtomicU64::new(arguments.seed), Mutex::new((Compared::default(), None)), Instant::now());
     let lock = || all.lock().unwrap_or_else(PoisonError::into_inner);
     let work = || -> Result<(), (u64, anyhow::Error)> {
