@@ -197,7 +197,7 @@ impl Part for Fresh {
         self.columns.get(path)?.as_deref()
     }
 
-    fn common(&self, _: &[(PathId, Lookup<'_>)]) -> Result<Option<Vec<Unit>>, IndexError> {
+    fn common(&self, _: &[(PathId, Lookup<'_>)], _: &[(PathId, u64)]) -> Result<Option<Vec<Unit>>, IndexError> {
         Ok(None)
     }
 

@@ -223,6 +223,15 @@ impl<'a> Keyed<'a> {
         ((after as f64 + within) / rungs.len().max(1) as f64).min(1.0)
     }
 
+    /// A set of all units with a key up to `last`, and of few others; nothing where that is most of them.
+    pub(crate) fn up_to(&self, last: u64) -> Option<Stored<'a>> {
+        let (rungs, _) = self.rungs.as_chunks::<8>();
+        let end = self.below(last.checked_add(1)?);
+        let after = rungs.partition_point(|rung| rung_entry(rung) < end);
+        let rung = rungs.get(after).filter(|_| after * 4 < rungs.len() * 3)?;
+        Stored::at(self.file, u32_at(rung, 4)?)
+    }
+
     /// Those of some rising units that have a key from `first` to `last`; `None` when there are no places to look at.
     pub(crate) fn between_among(&self, first: u64, last: u64, units: &[Unit], start: Unit) -> Option<Vec<Unit>> {
         if self.refs.is_empty() {
@@ -350,6 +359,10 @@ mod tests {
             assert_eq!(keyed.between(first, last, &span), Some(expected.clone()), "{first} to {last}");
             let listed: Vec<Unit> = expected.iter().collect();
             assert_eq!(keyed.between_list(first, last, &span), Some(listed), "{first} to {last}");
+            if let Some(up_to) = keyed.up_to(last) {
+                let (up_to, below) = (up_to.to_set().unwrap(), span.clone().filter(|unit| key_of(*unit) <= last));
+                assert!(single && below.collect::<RoaringBitmap>().is_subset(&up_to), "up to {last}");
+            }
             let every_third: Vec<Unit> = span.clone().step_by(3).collect();
             let among = keyed.between_among(first, last, &every_third, span.start);
             let found: Vec<Unit> = every_third.into_iter().filter(|unit| expected.contains(*unit)).collect();

@@ -120,7 +120,13 @@ pub(crate) trait Part {
     fn len(&self) -> u64;
     fn column(&self, path: PathId) -> Option<Self::Column<'_>>;
     /// The units that have each of several values; `None` when asking for one after the other is as good.
-    fn common(&self, values: &[(PathId, Lookup<'_>)]) -> Result<Option<Vec<Unit>>, IndexError>;
+    ///
+    /// Whoever has no number up to a bound at its path may be left out.
+    fn common(
+        &self,
+        values: &[(PathId, Lookup<'_>)],
+        bounds: &[(PathId, u64)],
+    ) -> Result<Option<Vec<Unit>>, IndexError>;
     /// Units with values that found no room; anything may be true of them.
     fn loose(&self) -> &RoaringBitmap;
 }

@@ -53,6 +53,16 @@ enum Conjunct<'t> {
     Between(PathId, u64, u64),
 }
 
+impl Conjunct<'_> {
+    /// The path and the last key of a range.
+    fn upper_bound(&self) -> Option<(PathId, u64)> {
+        match *self {
+            Self::Between(path, _, last) => Some((path, last)),
+            Self::Tree(_) => None,
+        }
+    }
+}
+
 /// A question, the part of the index that it is put to, and the units of it that are asked.
 struct Asked<'a, P, S> {
     question: &'a Question<'a>,
@@ -127,7 +137,9 @@ impl<P: Part> Asked<'_, P, Whole<'_>> {
             return Ok(None);
         }
         let asked: Vec<(PathId, Lookup<'_>)> = values.iter().flatten().map(|(path, at, _)| (*path, *at)).collect();
-        let Some(units) = self.part.common(&asked)? else { return Ok(None) };
+        // What a range would sort out afterwards, unit by unit, is mostly left out here, a set at a time.
+        let bounds: Vec<(PathId, u64)> = conjuncts.iter().filter_map(|(_, conjunct)| conjunct.upper_bound()).collect();
+        let Some(units) = self.part.common(&asked, &bounds)? else { return Ok(None) };
         let decided = values.iter().flatten().all(|(.., decided)| *decided);
         let mut values = values.iter();
         conjuncts.retain(|_| values.next().is_some_and(Option::is_none));

@@ -363,11 +363,19 @@ impl Part for Segment {
         self.columns.get(position).map(|head| SealedColumn { segment: self, head })
     }
 
-    fn common(&self, values: &[(PathId, Lookup<'_>)]) -> Result<Option<Vec<Unit>>, IndexError> {
-        let mut stored = Vec::with_capacity(values.len());
+    fn common(
+        &self,
+        values: &[(PathId, Lookup<'_>)],
+        bounds: &[(PathId, u64)],
+    ) -> Result<Option<Vec<Unit>>, IndexError> {
+        let mut stored = Vec::with_capacity(values.len() + bounds.len());
         for (path, at) in values {
             let Some(column) = self.column(*path) else { return Ok(Some(Vec::new())) };
             stored.push(column.checked(column.stored(*at))?);
+        }
+        for (path, last) in bounds {
+            let table = self.column(*path).and_then(|column| column.table(Table::Numbers));
+            stored.extend(table.and_then(|table| table.up_to(*last)));
         }
         Stored::common(&stored).map(Some).ok_or_else(|| self.damaged())
     }

@@ -173,15 +173,7 @@ impl<'a> Texts<'a> {
     fn walk_block(&self, block: usize) -> Walk<'a> {
         let start = u32_at(self.starts, block * 4).map_or(self.blocks.len(), |start| start as usize);
         let rest = Reader::new(self.blocks.get(start..).unwrap_or_default());
-        Walk {
-            texts: *self,
-            rest,
-            next: block * BLOCK,
-            end: usize::MAX,
-            text: Vec::new(),
-            common: 0,
-            covered: false,
-        }
+        Walk { texts: *self, rest, next: block * BLOCK, end: usize::MAX, text: Vec::new(), common: 0, covered: false }
     }
 }
 

@@ -359,3 +359,40 @@ fn similar_neighbours_are_merged_and_the_dead_are_forgotten() {
     assert_eq!(model.index.count(), 300);
     model.check(&json!({"path": "/**", "operator": "exists", "value": true}), 0).unwrap();
 }
+
+#[test]
+fn values_and_ranges_of_many_are_answered_as_one_by_one() {
+    let (mut index, mut chance) = (Index::in_memory(), Chance::seeded(13));
+    let mut records = Vec::new();
+    for number in 0..20_000_u64 {
+        let (first, second) = (chance.below(2_000), chance.below(90));
+        // One in ten has no number there.
+        let first = if chance.below(10) == 0 { json!("none") } else { json!(first) };
+        let value = json!({"a": [chance.below(3)], "b": chance.below(2), "x": first, "y": second});
+        index.insert(number, b"", Document::of(&value).unwrap().root()).unwrap();
+        index.advance(number);
+        records.push(value);
+    }
+    seal(&mut index);
+    for _ in 0..200 {
+        let bounds = [chance.below(2_100), chance.below(2_100), chance.below(100)];
+        let [low, high, top] = bounds;
+        let (any, one) = (chance.below(4), chance.below(2));
+        let asked = json!({"all_of": [
+            {"path": "/a", "operator": "contains", "value": any}, {"path": "/b", "operator": "eq", "value": one},
+            {"path": "/x", "operator": "gte", "value": low}, {"path": "/x", "operator": "lt", "value": high},
+            {"path": "/y", "operator": "lte", "value": top},
+        ]});
+        let fits = |record: &&Value| {
+            let number = |name: &str| record[name].as_u64().map(|number| number as usize);
+            record["a"][0] == json!(any)
+                && record["b"] == json!(one)
+                && number("x").is_some_and(|x| low <= x && x < high)
+                && number("y").is_some_and(|y| y <= top)
+        };
+        let expected = records.iter().zip(0_u32..).filter(|(record, _)| fits(record)).map(|(_, unit)| unit);
+        let found = index.enumerate(&question(&asked).unwrap()).unwrap();
+        assert_eq!(found.certain, expected.collect(), "{asked}");
+        assert_eq!(found.certain, found.possible, "{asked}");
+    }
+}
