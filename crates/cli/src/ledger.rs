@@ -60,9 +60,10 @@ impl Kept {
         let mut log = Log::open(folder, LOG).map_err(failed)?;
         let mut held = log.hold().map_err(failed)?;
         let bytes = held.unread().map_err(failed)?;
+        let sound = held.ends_at_its_head().map_err(failed)?;
         drop(held);
         let (ledger, mut flaws) = Ledger::replay(&bytes);
-        if !log.ends_at_its_head().map_err(failed)? {
+        if !sound {
             flaws.push(ChainFlaw::Head);
         }
         Ok(Self { log, ledger, flaws })

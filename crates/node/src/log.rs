@@ -104,6 +104,11 @@ impl Held<'_> {
         self.0.unread()
     }
 
+    /// Like [`Log::ends_at_its_head`], while nobody writes on between the one and the other.
+    pub fn ends_at_its_head(&self) -> Result<bool> {
+        self.0.ends_at_its_head()
+    }
+
     /// Writes a line and its digest; everything before it must have been read.
     pub fn append(&mut self, line: &[u8]) -> Result<()> {
         let log = &mut *self.0;

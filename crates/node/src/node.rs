@@ -576,7 +576,7 @@ mod tests {
             tokio::time::advance(TURN_TIME * 2).await;
             turn
         };
-        let (first, second) = tokio::join!(working, turns.take());
+        let (first, second) = tokio::join!(biased; working, turns.take());
         assert!(!told(first) && told(second));
         assert!(turns.take().await.is_ok());
     }
