@@ -123,7 +123,7 @@ impl Index {
 
     /// Files documents, all of them or none; faster than one after the other.
     pub fn insert_all(&mut self, documents: &[New<'_>]) -> Result<(), Full> {
-        let room = UNITS_MAX - self.fresh.part.end();
+        let room = UNITS_MAX.saturating_sub(self.fresh.part.end());
         if documents.is_empty() {
             return Ok(());
         }
